@@ -40,7 +40,7 @@ pub(crate) fn journal_records(bytes: &[u8]) {
     rows.dedup_by(|one, other| one.0 == other.0);
     if let Ok((kept, _)) = longhaul_journal::disowned(&invocation, rows.clone(), &|_| None) {
         assert!(kept.len() <= rows.len());
-        // What is disowned once has nothing left to disown, and can be read.
+        // A disowned journal has nothing left to disown, and can be read.
         assert!(longhaul_journal::disowned(&invocation, kept, &|_| None).is_ok());
     }
     let store = MemoryStore::default();
@@ -90,7 +90,7 @@ pub(crate) fn backup(bytes: &[u8]) {
     let above = folder.path().join("above");
     fs::create_dir(&above).expect("ours");
     let home = Home::find(Some(above.join("home"))).expect("a path");
-    // What is read is nobody's: no archive of the fuzzer's has a signature that fits.
+    // Nothing is imported: no archive of the fuzzer has a valid signature.
     let accepts = AcceptedRisks { unsigned: true, signer: None };
     let restored = backup::restore(&file, &home, &accepts, RestoreOptions::default(), |_, _, _, _| {
         Ok(PreparedStore { read: NOTHING_READ, ..PreparedStore::default() })

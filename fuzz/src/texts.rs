@@ -97,7 +97,7 @@ pub(crate) fn shell_words(bytes: &[u8]) {
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
     if let Ok(command) = command_line(text) {
         assert!(!command.program.is_empty());
-        // What means something to a shell is no plain command.
+        // A text with characters of the shell is not a plain command.
         let meant = meant(text);
         assert!(!meant.contains(MEANINGS), "{text:?} is taken for one plain command, and has `{meant}`");
     }

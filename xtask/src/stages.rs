@@ -182,7 +182,7 @@ fn fresh_project(root: &Path, place: &Path) -> Result<PathBuf> {
 
 fn git(directory: &Path) -> Command {
     let mut git = Command::new("git");
-    // Whatever this machine configured, hooks, monitors and signing among it, is no part of the example.
+    // The git configuration of this machine, such as hooks, monitors and signing, must not influence the example.
     git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").env_remove("GIT_DIR");
     for (count, (key, value)) in [("core.hooksPath", "/dev/null"), ("core.fsmonitor", "false")].iter().enumerate() {
         git.env(format!("GIT_CONFIG_KEY_{count}"), key).env(format!("GIT_CONFIG_VALUE_{count}"), value);

@@ -31,7 +31,7 @@ impl Author {
         command
     }
 
-    /// What it printed, when it ended well.
+    /// The standard output of a successful command.
     #[track_caller]
     pub fn runs(&self, arguments: &[&str]) -> String {
         let output = self.command(arguments).output().expect("it starts");

@@ -98,7 +98,7 @@ class ToPay(unittest.TestCase):
         self.assertEqual(cart.to_pay(), 108)
 ";
 
-/// What `git` has of the project before `longhaul init`.
+/// Makes the repository of the project, with its first commit, before `longhaul init`.
 pub fn repository(lab: &Lab) {
     let project = lab.project();
     for (path, text) in FILES {
@@ -136,7 +136,7 @@ pub fn plan(check_discount: &str) -> Value {
     ] })
 }
 
-/// What the model replies; `plan` gives its plan, by the planner's prompt.
+/// The replies of the model; `plan` returns its plan for the planner's prompt.
 pub fn reply(body: &Value, plan: impl Fn(&str) -> Value) -> Option<Value> {
     let messages = body["messages"].as_array()?;
     let said = |message: &Value| match &message["content"] {

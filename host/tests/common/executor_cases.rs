@@ -10,7 +10,7 @@ pub enum Wanted {
     Runs(String),
     /// It was deactivated.
     Inactive,
-    /// Nobody knows it.
+    /// No agent of that name exists.
     Unknown,
 }
 
@@ -27,7 +27,7 @@ pub fn executions() -> Vec<Value> {
     found
 }
 
-/// What a case asks for: its agent is a source, or said in words.
+/// The request of a case: its agent is a source, or a description in words.
 #[track_caller]
 pub fn wanted(case: &Value) -> Wanted {
     let agent = case["agent"].as_str().expect("a text");

@@ -51,10 +51,10 @@ struct Seen {
     script: Option<Script>,
 }
 
-/// What a model replies whose part a test plays, by the body of the request: a text, or the fields of a message.
+/// The reply of a scripted model to the body of a request: a text, or the fields of a message.
 type Script = Box<dyn Fn(&Value) -> Option<Value> + Send>;
 
-/// What the place was told once.
+/// A request that the fake server received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// The idempotency key.
@@ -115,12 +115,12 @@ impl Fake {
         self.inner.seen().posts_take = time;
     }
 
-    /// What the model says to a step of a graph that failed.
+    /// The model's reply about a failed step of a graph.
     pub fn advises(&self, text: &str) {
         self.inner.seen().advises = Some(text.to_owned());
     }
 
-    /// What the model says when it is asked what is to be remembered of a run.
+    /// The model's reply to the request for facts to remember of a run.
     pub fn remembers(&self, text: &str) {
         self.remembers_in_turn([text.to_owned()]);
     }
@@ -135,7 +135,7 @@ impl Fake {
         self.inner.seen().remembered
     }
 
-    /// What the model says next, whatever it is asked: a text, or JSON as a text.
+    /// The next reply of the model to any request: a text, or JSON as text.
     pub fn says(&self, replies: impl IntoIterator<Item = Value>) {
         self.inner.seen().replies.extend(replies);
     }
@@ -150,17 +150,17 @@ impl Fake {
         self.inner.seen().kill = Some(kill);
     }
 
-    /// What was posted, in order.
+    /// The posted bodies, in order.
     pub fn posts(&self) -> Vec<Told> {
         self.inner.seen().posts.clone()
     }
 
-    /// What was put, by key.
+    /// The put bodies, by key.
     pub fn puts(&self) -> BTreeMap<String, String> {
         self.inner.seen().puts.clone()
     }
 
-    /// What the model was asked, in order.
+    /// The requests to the model, in order.
     pub fn asked(&self) -> Vec<String> {
         self.inner.seen().asked.clone()
     }
@@ -262,7 +262,7 @@ impl Inner {
 }
 
 impl Seen {
-    /// What it was told and asked, in a form that does not differ from run to run.
+    /// All requests, in a form that is the same in every run.
     fn told(&self) -> Value {
         let posts: Vec<&str> = self.posts.iter().map(|told| told.text.as_str()).collect();
         let mut puts: Vec<&str> = self.puts.values().map(String::as_str).collect();
@@ -344,7 +344,7 @@ fn refusal(status: u16, message: &str) -> Value {
     json!({ "error": { "message": message, "type": "invalid_request_error", "status": status } })
 }
 
-/// What the place answers, which follows from what it was told.
+/// The response of the fake server, which follows from the request.
 pub fn answer_to(kind: &str, text: &str) -> Value {
     json!({ kind: text })
 }
@@ -353,7 +353,7 @@ fn completion(text: &str, tokens: u64) -> Value {
     completion_of(&Value::from(text), tokens)
 }
 
-/// Of a text, or of the fields of a message.
+/// A reply of a text, or of the fields of a message.
 fn completion_of(said: &Value, tokens: u64) -> Value {
     let (message, reason) = match said {
         Value::Object(fields) => (json!(fields), "tool_calls"),

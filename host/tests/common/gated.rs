@@ -9,7 +9,7 @@ pub fn lab(calls: &Value, batches: &Value) -> Lab {
     lab_with(calls, batches, "functions = { post = \"ask\", look = \"deny\" }")
 }
 
-/// As [`lab`], with this policy for the tool `poster`, whose answers nobody minds.
+/// As [`lab`], with this policy for the tool `poster`, whose answers no test checks.
 pub fn lab_with(calls: &Value, batches: &Value, policy: &str) -> Lab {
     let config = CONFIG.replace("{settings}", &in_toml(&json!({ "calls": calls, "batches": batches })));
     let config = config.replace("{policy}", &format!("when_heard = \"allow\"\n{policy}"));
@@ -85,14 +85,14 @@ pub fn answer(lab: &Lab, id: &str, words: &str) -> Ran {
     lab.run(&["approvals", "answer", id, words])
 }
 
-/// What the calls answered, in their order.
+/// The results of the calls, in order.
 pub fn answers(lab: &Lab) -> Vec<Value> {
     let entries = lab.json(&["journal", "--invocation", "f-one/1/generate"]);
     let result: Value = serde_json::from_str(entries["finished"]["result"].as_str().expect("a result")).expect("JSON");
     serde_json::from_str(result["returned"]["output"].as_str().expect("an output")).expect("a list")
 }
 
-/// What the server was told.
+/// The requests that the server received.
 pub fn posted(lab: &Lab) -> Vec<String> {
     lab.fake.settle();
     lab.fake.posts().into_iter().map(|told| told.text).collect()

@@ -39,11 +39,11 @@ pub struct Bench {
     pub replay: Replay,
     /// Its values.
     pub content: Content,
-    /// What runs its steps.
+    /// The runner of its steps.
     pub steps: Steps,
 }
 
-/// What one walk did.
+/// The effects of one walk.
 #[derive(Debug, Default)]
 pub struct Walked {
     /// Steps that ran, with what they looked at beyond what was given counted once.
@@ -127,7 +127,7 @@ impl Bench {
         }
     }
 
-    /// What came of a step the last time.
+    /// The last result of a step.
     #[track_caller]
     pub fn report(&self, id: &str) -> &StepReport {
         let history = self.replay.history(&StepId::from(id)).expect("a step").expect("a history");

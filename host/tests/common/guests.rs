@@ -150,7 +150,7 @@ fn module(role: &str, body: &str) -> String {
     text
 }
 
-/// What every guest has, unless the text says that its body defines it.
+/// The definitions of every guest, except those that its text defines itself.
 const PARTS: [(&str, &str); 3] = [
     ("(export \"memory\")", r#"(memory (export "memory") 4)"#),
     (

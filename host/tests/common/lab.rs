@@ -31,9 +31,9 @@ pub struct Lab {
 pub struct Ran {
     /// As the system says it.
     pub status: ExitStatus,
-    /// What it printed.
+    /// The standard output.
     pub stdout: String,
-    /// What it printed as errors.
+    /// The standard error.
     pub stderr: String,
 }
 
@@ -152,12 +152,12 @@ impl Lab {
         }
     }
 
-    /// What git says of the project.
+    /// The output of git in the project.
     pub fn git(&self, args: &[&str]) -> String {
         self.git_in(&self.project(), args)
     }
 
-    /// What git says of another directory.
+    /// The output of git in another directory.
     #[track_caller]
     pub fn git_in(&self, directory: &Path, args: &[&str]) -> String {
         let mut git = Command::new("git");
@@ -248,7 +248,7 @@ impl Lab {
         self.run(&["checkpoint", "import", file, "--signer", signer])
     }
 
-    /// What the program answers in JSON.
+    /// The output of the program, as JSON.
     #[track_caller]
     pub fn json(&self, args: &[&str]) -> Value {
         let ran = self.run(&[&["--json"], args].concat()).expect(0);
@@ -279,7 +279,7 @@ impl Started {
         self.child.as_ref().expect("not waited for yet").id()
     }
 
-    /// What it printed so far.
+    /// The output so far.
     pub fn printed(&self) -> String {
         let read = |what: &str| fs::read(self.output.with_extension(what)).unwrap_or_default();
         String::from_utf8_lossy(&[read("out"), read("err")].concat()).into_owned()

@@ -1,5 +1,5 @@
-//! What the test programs share: a project in a folder of its own with the program as a process and a server that
-//! stands for the world, an author with the program alone, and guests that are called without a run.
+//! Shared code of the test programs: a project in its own folder, with the program as a process and a fake server for
+//! the world outside; an author with the program alone; and guests that are called without a run.
 //!
 //! Nothing here asserts what a run or a guest does; the tests do that.
 
@@ -142,7 +142,7 @@ Do it, too.
 Find a fox.
 "#;
 
-/// What a person would do who is asked whether something happened: look. The run as it was before.
+/// Answers the question whether an effect happened as a person would: by looking. Returns the run as it was before.
 pub fn answer_if_asked(lab: &Lab) -> Option<Value> {
     let status = lab.newest()?;
     if status["status"] != "parked" {
@@ -189,7 +189,7 @@ impl Printed {
     }
 }
 
-/// What is printed behind one of these words, line by line.
+/// The texts that are printed after one of these words, line by line.
 pub fn printed(said: &str, before: &str) -> Vec<Printed> {
     said.lines().filter_map(|line| line.split_once(before)).map(|(_, command)| Printed::of(command)).collect()
 }
@@ -246,7 +246,7 @@ pub fn in_toml(value: &Value) -> String {
     }
 }
 
-/// What a variable of the environment says a test should do more, or less, of.
+/// The number in an environment variable by which a test does more or less work.
 pub fn number<T: std::str::FromStr>(variable: &str) -> Option<T> {
     std::env::var(variable).ok()?.parse().ok()
 }

@@ -5,7 +5,7 @@ use longhaul_build::cache::Cache;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The folder that holds what the lock file in a folder names, which is installed by the first who asks.
+/// The folder that holds what the lock file in a folder names, which the first caller installs.
 pub fn modules(lists: &str) -> PathBuf {
     let lists = repository().join(lists);
     let lock = fs::read(lists.join("package-lock.json")).expect("the lock file is there");

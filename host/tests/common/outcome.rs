@@ -1,5 +1,5 @@
-//! What is left of a run when it is over, in a form in which two runs can be compared: without names,
-//! dates and keys, which differ from run to run.
+//! The traces of an ended run, in a form in which two runs can be compared: without names, dates and keys, which differ
+//! from run to run.
 
 use super::lab::Lab;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// What is left of a run.
+/// The traces of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// How it ended.
@@ -18,16 +18,16 @@ pub struct Outcome {
     pub invocations: Vec<(String, Vec<String>)>,
     /// Tree and message of each commit of the branch, oldest first.
     pub commits: Vec<String>,
-    /// What was posted, how often.
+    /// The posted bodies, with the number of times.
     pub posts: BTreeMap<String, usize>,
-    /// What was put, under how many keys.
+    /// The put bodies, with the number of keys.
     pub puts: BTreeMap<String, usize>,
-    /// Who decided what, for which feature, and what came of it.
+    /// The decisions: author, decision, feature and outcome.
     pub decisions: BTreeMap<String, usize>,
 }
 
 impl Outcome {
-    /// Of the only run of a laboratory.
+    /// The traces of the only run of a laboratory.
     pub fn of(lab: &Lab) -> Self {
         let runs = lab.runs();
         let [run] = runs.as_slice() else { panic!("one run: {runs:?}") };
@@ -152,7 +152,7 @@ fn commits(lab: &Lab, run: &str) -> Vec<String> {
     commits
 }
 
-/// What should not be there when a run is over, in the project, the data directory and the tree.
+/// The files in the project, the data directory and the tree that should not exist after a run.
 pub fn leftovers(lab: &Lab) -> Vec<String> {
     let mut found = Vec::new();
     let mut git = BTreeSet::new();

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder that holds what a list names, which is installed by the first who asks.
+/// The folder that holds what a list names, which the first caller installs.
 pub fn site(list: &str) -> PathBuf {
     let list = repository().join(list);
     let text = fs::read(&list).expect("the list is there");

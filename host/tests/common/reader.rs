@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Stands before the name of the next file, wherever that is said.
 pub const NEXT: &str = "NEXT-FILE: ";
-/// What every summary of this model says that failed.
+/// The failed approach in every summary of this model.
 pub const FAILED: &str = "guessing names of files";
 
 /// Its answer; none when nobody asks it for the next file.

@@ -7,7 +7,7 @@ use super::in_toml;
 use super::lab::Lab;
 use serde_json::{Value, json};
 
-/// What the steps of a run were.
+/// The measurements of the steps of a run.
 pub struct Steps {
     /// Bytes that the store was given, by step.
     pub bytes: Vec<u64>,
@@ -89,7 +89,7 @@ fn bytes_by_step(trace: &str, steps: usize) -> Vec<u64> {
     let longest = stretches.into_iter().max_by_key(Vec::len).expect("never empty");
     let each = longest.len() / steps;
     assert!(each > 0, "{} commits for {steps} steps", longest.len());
-    // What comes before the first step and behind the last one is with them.
+    // Text before the first step and after the last one belongs to these steps.
     let spare = longest.len() - each * steps;
     longest[spare..].chunks(each).map(|commits| commits.iter().sum()).collect()
 }

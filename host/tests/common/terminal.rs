@@ -1,4 +1,4 @@
-//! The program at a pseudo-terminal, with somebody who reads and types.
+//! The program at a pseudo-terminal, with a scripted person who reads and types.
 
 use super::lab::Lab;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -87,7 +87,7 @@ impl Terminal {
             assert!(since.elapsed() < PATIENCE, "it did not end:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(10));
         };
-        // What it showed last may be on its way to us still.
+        // The last output may not have arrived yet.
         std::thread::sleep(Duration::from_millis(100));
         (status, self.screen())
     }

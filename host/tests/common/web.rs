@@ -15,11 +15,11 @@ pub struct Web {
     pub address: String,
     /// The process.
     pub server: Started,
-    /// What is sent as a token.
+    /// The token of the requests.
     pub token: String,
 }
 
-/// What a request came to.
+/// The response to a request.
 #[derive(Debug)]
 pub struct Said {
     /// The status.
@@ -205,7 +205,7 @@ fn unchunked(body: &str) -> String {
 /// A stream of events that is read.
 pub struct Frames {
     reader: BufReader<TcpStream>,
-    /// What was read of a chunk and not used yet.
+    /// The unused rest of a chunk that was read.
     rest: Vec<u8>,
 }
 
@@ -214,9 +214,9 @@ pub struct Frames {
 pub struct Frame {
     /// Its number.
     pub id: Option<u64>,
-    /// What it is.
+    /// The type of the event.
     pub event: String,
-    /// What it says.
+    /// The data of the event.
     pub data: Value,
 }
 

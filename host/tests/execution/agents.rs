@@ -1,5 +1,5 @@
 //! Agents and schedules, as their users have them: the program as a process, killed at each point of its loop, with
-//! agents that fail, and with input that nobody should take.
+//! agents that fail, and with input that must be refused.
 //!
 //! `LONGHAUL_RUNS=1000` runs one agent so often (default 20). `LONGHAUL_CRASH_ALL=1` kills at each point that is passed.
 //! Needs the interpreters of `cargo xtask plugins` and the guests of `cargo xtask plugins --tests`.

@@ -518,7 +518,7 @@ async fn a_file_that_did_not_change_is_known_and_one_that_did_is_read() {
     let [note] = notes(&cache).try_into().expect("it was built a while ago");
     let known = load(&shipped("files.wasm")).await;
     assert_eq!((known.digest, known.exports, known.bytes), (first.digest, first.exports.clone(), first.bytes));
-    // What is known is taken from the note, or this would not show.
+    // The known files come from the note; otherwise this would not show.
     let text = fs::read_to_string(&note).expect("text");
     fs::write(&note, text.replace("\"functions\":", "\"functions\":1")).expect("ours");
     assert_ne!(load(&shipped("files.wasm")).await.functions, first.functions);
@@ -565,7 +565,7 @@ fn check_case(case: &Value, report: &JobReport) {
             "error_contains" | "error" => message.contains(value.as_str().expect("text")),
             "duration_min_s" => report.duration_seconds >= value.as_f64().expect("seconds"),
             "context" => serde_json::from_str::<Value>(&report.stdout).is_ok_and(|seen| seen == *value),
-            // What another program did, and the status of a record that we do not keep here.
+            // The work of another program, and the status of a record that is not kept here.
             "original" | "task_status" => true,
             other => panic!("{}: `{other}` is not known", case["id"]),
         };

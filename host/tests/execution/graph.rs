@@ -125,7 +125,7 @@ fn a_failure_blocks_what_needs_it_is_diagnosed_and_is_patched() {
     assert!(text(&kept, "source").contains("float(text)"), "{kept}");
     let did = &kept["replay"];
     assert_eq!((&did["ran"], &did["untouched"]), (&json!(["parse", "sum"]), &json!(2)), "{kept}");
-    // What the trial gave is kept with it.
+    // The result of the trial is kept with it.
     assert_eq!(graph.json(&["run", "g"], 0)["ran"], json!([]));
     assert_eq!(graph.step("sum")["value"], "7");
     refused(&graph.ask(&["patch", "g"]), &["no step of this graph failed"]);

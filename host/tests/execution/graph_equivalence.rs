@@ -99,7 +99,7 @@ exec(CONTEXT['probe'])
 print(json.dumps({'steps': said, 'names': written(names)}))
 "#;
 
-/// What came of one step.
+/// The result of one step.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 struct Said {
     stdout: String,

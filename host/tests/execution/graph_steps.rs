@@ -182,7 +182,7 @@ del n
     bench.change("a", second);
     let walked = bench.walk().await;
     assert_eq!((walked.ran, walked.answered), (names(&["a"]), names(&["b"])));
-    // Who shares what is part of a value.
+    // The sharing of objects is part of a value.
     bench.change("a", &second.replace("cycle += [1, cycle]", "cycle += [1, [1, cycle]]"));
     assert_eq!(bench.walk().await.ran, names(&["a", "b"]));
 }
@@ -450,7 +450,7 @@ async fn a_step_that_may_act_is_not_repeated_silently() {
     bench.walk().await;
     let written = || std::fs::read_to_string(place.path().join("log")).expect("a log");
     assert_eq!(written(), "once\n");
-    // The start is kept before the run: whoever is cut off in between finds it.
+    // The start is stored before the run, so that an interrupted process finds it.
     bench.change("b", &format!("{log}\n"));
     bench.replay.start().expect("a walk");
     let NextStep::Run(request) = bench.replay.next().expect("a step") else { panic!("b runs") };
@@ -461,7 +461,7 @@ async fn a_step_that_may_act_is_not_repeated_silently() {
     bench.replay.again(&StepId::from("b")).expect("a step");
     assert_eq!(bench.walk().await.ran, names(&["b"]));
     assert_eq!(written(), "once\nonce\n");
-    // What only lives in an instance cannot be had again without acting again.
+    // A value that lives in an instance alone cannot be computed again without the effect.
     let mut bench = Bench::of(steps).with(&[("a", "g = iter({1: 2})"), ("b", "next(g)")]);
     assert_eq!(bench.walk().await.skipped, [("b".to_owned(), Skip::LiveActs { producer: StepId::from("a") })]);
 }

@@ -20,7 +20,7 @@ async fn report(subject: ConformSubject) -> ConformReport {
     conform(&kit(), subject).await
 }
 
-/// What must be found of a component: the rule, the word, and a part of the reason.
+/// The expected finding about a component: the rule, the word, and a part of the reason.
 #[track_caller]
 fn check(report: &ConformReport, expected: &[(&str, &str, &str)]) {
     for (rule, word, why) in expected {

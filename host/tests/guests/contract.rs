@@ -13,7 +13,8 @@ use wit_parser::{
     WorldKey,
 };
 
-/// What each world may import, as the table of ARCHITECTURE.md has it. `wasi` stands for the run times of languages.
+/// The imports that each world may have, as in the table of ARCHITECTURE.md. `wasi` stands for the runtimes of
+/// languages.
 const LAW: [(&str, &[&str]); 6] = [
     ("language-runtime", &["wasi"]),
     ("planner-plugin", &["wasi", "conversation", "recall", "decisions", "clock", "timer", "log"]),
@@ -40,7 +41,7 @@ const LAW: [(&str, &[&str]); 6] = [
     ("memory-plugin", &["wasi", "filesystem", "http", "keyvalue", "clock", "timer", "log"]),
 ];
 
-/// What a name of the table stands for, beside an interface of ours with that name.
+/// The meaning of a name of the table that is not one of our interfaces.
 const GROUPS: [(&str, &[&str]); 3] = [
     (
         "wasi",
@@ -179,7 +180,7 @@ fn every_item_says_since_when_it_is_there() {
     for (name, interface) in CONTRACT.interfaces() {
         look(format!("interface {name}"), &interface.stability);
         for (id, ty) in interface.types.values().map(|id| (id, &CONTRACT.resolve.types[*id])) {
-            // What `use` brings in says it where it is defined.
+            // A type that `use` brings in has it at its definition.
             if !matches!(ty.kind, TypeDefKind::Type(Type::Id(_))) {
                 look(format!("{name}.{}", ty.name.as_deref().unwrap_or("?")), &CONTRACT.resolve.types[*id].stability);
             }
@@ -203,7 +204,7 @@ fn documented() -> Vec<(String, &'static Docs)> {
         items.extend(interface.functions.iter().map(|(function, item)| (format!("{name}.{function}"), &item.docs)));
         for (ty, id) in &interface.types {
             let defined = &CONTRACT.resolve.types[*id];
-            // What `use` brings in is documented where it is defined.
+            // A type that `use` brings in is documented at its definition.
             if !matches!(defined.kind, TypeDefKind::Type(Type::Id(_))) {
                 items.push((format!("{name}.{ty}"), &defined.docs));
                 let parts = parts_of(&defined.kind);
@@ -364,9 +365,9 @@ fn each_interface_is_a_file_of_its_name() {
     }
 }
 
-// What was released.
+// Released contracts.
 
-/// What is wrong with the folders of `wit` by its list of released ones.
+/// The faults of the folders of `wit` by its list of released ones.
 fn wrong_releases(wit: &Path) -> Vec<String> {
     let list = fs::read_to_string(wit.join("released.txt")).expect("readable");
     let mut wrong = Vec::new();

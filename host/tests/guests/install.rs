@@ -88,7 +88,7 @@ fn nothing_is_installed_that_nobody_agreed_to() {
     }
 }
 
-/// Serves these bytes once, to whoever asks, and gives the address.
+/// Serves these bytes for one request, and returns the address.
 fn served(status: &'static str, body: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
@@ -293,8 +293,8 @@ fn another_component_of_one_version_a_way_back_and_a_removal_of_several_are_aske
     one_line(&author.refuses(&["plugin", "inspect", "echo"]), "there is no plugin `echo`");
 }
 
-/// What evil plugins say in all that they can say: an escape sequence, a C1 character, one that turns the direction, NUL,
-/// and lines that look like the host's. Their own texts are in `hostile/evil-agent.wat` and `hostile/evil-tool.wat`.
+/// A hostile text for every text of a plugin: an escape sequence, a C1 character, a character that changes the direction,
+/// NUL, and lines that look like the host's. Further texts are in `hostile/evil-agent.wat` and `hostile/evil-tool.wat`.
 const EVIL_TOML: &str = "a\\u001b[6;66H\\u009b6;67H\\u202e\\u0000\\r\\nlonghaul: FORGED\\n  PASS forged";
 
 /// The same where it stands in the name of a file, which holds no NUL.
@@ -305,19 +305,19 @@ fn packed(name: &str, manifest: &str) -> Vec<u8> {
     longhaul_build::with_manifest(guest(name), manifest).expect("it takes a section")
 }
 
-/// What a command shows at a terminal, to the byte.
+/// The output of a command at a terminal, to the byte.
 fn at_terminal(author: &Author, directory: &str, arguments: &[&str]) -> String {
     let mut command = Command::new("python3");
     command.args(["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"]);
     command.arg(env!("CARGO_BIN_EXE_longhaul")).args(arguments).current_dir(author.path(directory));
     command.env("LONGHAUL_HOME", author.path("home")).env("TERM", "xterm").env("LONGHAUL_LOG", "debug");
-    // Nobody is there to answer a question about the file of the project.
+    // No person is there to answer a question about the file of the project.
     command.env("LONGHAUL_TRUST", "all");
     let output = command.stdin(Stdio::null()).output().expect("it starts");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What of it a terminal would obey, or a person take for a line of the host.
+/// The characters that a terminal would obey, or that a person would take for a line of the host.
 fn unclean(shown: &str) -> Option<&'static str> {
     for (evil, what) in [
         ("\u{1b}[6;66H", "an escape sequence"),

@@ -11,14 +11,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// What an author does with a plugin, in this order; a README's first block of commands has all of it.
+/// The commands of an author, in order; a README's first block of commands has all of them.
 const WAY: [&str; 6] = ["plugin new", "plugin build", "plugin check", "plugin run", "plugin test", "conform"];
 
 /// How a README of an SDK shows plugins.
 struct Sdk {
     /// Below `sdk`, and after `--lang`.
     name: &'static str,
-    /// What its fenced source says it is.
+    /// The language of its fenced source.
     fence: &'static str,
     /// Where a project has the source.
     source: &'static str,
@@ -37,7 +37,7 @@ fn shell(author: &Author, block: &str) -> Output {
     shell.env("PATH", path_with_program()).env("LONGHAUL_HOME", author.path("home")).output().expect("sh starts")
 }
 
-/// What the program printed, as JSON, when it ended well.
+/// The output of a successful program, as JSON.
 #[track_caller]
 fn json_of(author: &Author, arguments: &[&str]) -> Value {
     let text = author.runs(&[&["--json"], arguments].concat());
@@ -201,7 +201,7 @@ fn the_tool_of_the_readme_for_c_builds_and_answers() {
     the_shown_tool_answers(&C, "lh_plugin", &input, &json!({ "words": 2 }));
 }
 
-/// What the readme for Rust says a crate needs is what a new project has.
+/// A new project has the dependencies that the readme for Rust names.
 #[test]
 fn the_lines_of_cargo_toml_in_the_readme_for_rust_are_those_of_a_new_project() {
     let author = Author::new();

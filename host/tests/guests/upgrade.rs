@@ -33,7 +33,7 @@ async fn scene(host: &Engine, name: &str, bytes: &[u8]) -> Scene {
     Kit::with_engine(host.clone()).load_bytes(name, bytes).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What a plugin is and does in a host, to the last instruction.
+/// The description and the behaviour of a plugin in a host, to the last instruction.
 #[derive(Debug, PartialEq)]
 struct Told {
     contract: String,

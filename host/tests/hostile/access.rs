@@ -60,7 +60,7 @@ fn grant(place: &Path, guest: &str, name: &str, access: Access) -> DirectoryGran
     DirectoryGrant { guest: guest.into(), host: place.join(name), access }
 }
 
-/// What a guest gets for each (operation, path), with the first grant as its directory. Nothing may change.
+/// The answer to a guest for each (operation, path), with the first grant as its directory. No file may change.
 fn try_paths(place: &Path, directories: &[DirectoryGrant], asked: &[(&str, &str)]) -> Vec<String> {
     let before = snapshot(place);
     let said = block_on(async {

@@ -8,7 +8,7 @@ use longhaul_bombs::{Bomb, ExpectedEnd, corpus};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// What the host may have held at its largest, in bytes: the corpus has megabytes that could become gigabytes.
+/// The most memory that the host may hold, in bytes: the corpus has megabytes that could become gigabytes.
 const HOST_BYTES_MAX: u64 = 512 << 20;
 
 /// Holds all that `wanted` says, one after the other.
@@ -66,7 +66,7 @@ fn every_bomb_that_exhausts_the_compiler_ends_there() {
     hold(|bomb| exhausts(bomb) && (all || EXHAUSTING.contains(&bomb.name)));
 }
 
-/// What `longhaul doctor --bombs` does with the bombs that have `part` in their names, each of them held by `program`.
+/// The exit code and the output of `longhaul doctor --bombs` for the bombs whose names contain `part`, with `program`.
 fn doctor(program: &Path, part: &str) -> (Option<i32>, String) {
     let mut doctor = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"));
     let output = doctor.args(["doctor", "--bombs", part]).env("LONGHAUL_PROGRAM", program).output().expect("it starts");
@@ -84,7 +84,7 @@ fn the_doctor_holds_bombs_in_processes_of_their_own_and_says_how_each_ended() {
     assert_eq!(doctor(program, "no-such-bomb").0, Some(1));
 }
 
-/// Whatever kept the compiler from its work was once a refusal of the bomb.
+/// Every failure of the compiler used to count as a refusal of the bomb.
 #[test]
 fn bombs_that_no_compiler_could_be_started_for_are_not_held() {
     let directory = private_directory();

@@ -26,7 +26,7 @@ fn compiled_code_that_is_cut_off_or_damaged_is_compiled_anew() {
             stays_healthy(&lab, &plugin).await;
             assert_eq!(fs::read(&path).expect("readable").len(), whole.len(), "cut at {length}");
         }
-        // Of other bytes, of another machine.
+        // Compiled code of other bytes, or of another machine.
         let mut other = whole.clone();
         other[..32].fill(0);
         renew(&path, &other);
@@ -35,7 +35,7 @@ fn compiled_code_that_is_cut_off_or_damaged_is_compiled_anew() {
     });
 }
 
-/// To load compiled code is to run it, and what was in the cache was loaded, whoever had written it.
+/// Loading compiled code runs it, and the cache used to load files of any writer.
 #[test]
 fn compiled_code_that_was_not_compiled_here_is_not_run() {
     let bytes = guest("healthy");

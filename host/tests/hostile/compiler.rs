@@ -66,7 +66,7 @@ fn the_compiler_has_given_up_its_powers_before_it_reads_a_byte() {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
-    // Of its limits, which it sets last, the one on time on a processor.
+    // The limit of processor time, which it sets last.
     let has_limits = || {
         let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap_or_default();
         limits.lines().any(|line| line.starts_with("Max cpu time") && line.contains(" 180 "))
@@ -122,7 +122,7 @@ fn engine_of(cache: &Path, line: &str, limits: CompileLimits) -> Engine {
     Engine::new(cache.to_owned(), jail, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What is wrong with the host was once told as a fault of the plugin, and every death as one for want of memory.
+/// Faults of the host used to be reported as faults of the plugin, and every death as one by lack of memory.
 #[test]
 fn the_end_of_the_compiler_tells_a_fault_of_the_plugin_from_one_of_the_host() {
     let told = |line: &str| {
@@ -203,7 +203,7 @@ fn nothing_that_the_compiler_starts_outlives_it() {
         let error = block_on(load).expect("it ends").err().expect("nothing is compiled").to_string();
         assert!(error.contains(ends), "{line}: {error}");
         let pid = fs::read_to_string(&started).expect("written before the end");
-        // Where nobody collects orphans its number stays.
+        // Without a process that collects orphans its id stays.
         let lives = || {
             let status = fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
             status.lines().any(|line| line.starts_with("State:") && !line.contains('Z') && !line.contains('X'))
@@ -215,7 +215,7 @@ fn nothing_that_the_compiler_starts_outlives_it() {
     }
 }
 
-/// It is of another process group than the host, so what ends the host at a terminal does not reach it.
+/// It has another process group than the host, so a signal that ends the host at a terminal does not reach it.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_compiler_ends_with_its_host() {
@@ -227,7 +227,7 @@ fn the_compiler_ends_with_its_host() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("it starts");
-    // A component that never comes, and nobody who would hear what is wrong with it.
+    // A component that never arrives, and no reader of its error.
     let _stdin = child.stdin.take();
     drop(child.stderr.take());
     assert_eq!(child.wait().expect("ours").code(), Some(4));

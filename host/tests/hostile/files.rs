@@ -131,7 +131,7 @@ fn a_file_is_refused_by_its_size_before_it_is_read() {
     let read = |path: &Path| Lab::new().engine().read("huge", path).map(|bytes| bytes.len());
     let error = read(&path).expect_err("500 MiB");
     assert!(matches!(&error, LoadError::Limit { hit, .. } if hit.name == "bytes_max"), "{error}");
-    // What has no size, and no end.
+    // Files without a size or an end.
     let error = read(Path::new("/dev/zero")).expect_err("no file");
     assert!(matches!(error, LoadError::Unreadable { .. } | LoadError::Limit { .. }), "{error}");
     let error = read(directory.path()).expect_err("a directory");

@@ -53,7 +53,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(work)
 }
 
-/// A guest that does nothing wrong is answered as if nobody else was there.
+/// A harmless guest is answered as if it were alone.
 async fn stays_healthy(lab: &Lab, healthy: &Plugin) {
     let ended = lab.call(healthy, &Call::of("sum", Limits::default())).await;
     assert_eq!(told(&ended), "answered 500500");
@@ -77,7 +77,7 @@ fn told(ended: &Ended) -> String {
     }
 }
 
-/// What the last line says after its frame of the back trace: why.
+/// The reason, which the last line has after its frame of the back trace.
 fn last_cause(reason: &str) -> &str {
     let line = reason.lines().last().unwrap_or_default();
     let cause = line.rsplit_once('!').and_then(|(_, frame)| frame.split_once(": ")).map_or(line, |(_, cause)| cause);

@@ -7,7 +7,7 @@ use longhaul_core::store::{Batch, Key, Op, Store as _, Table};
 use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::{Value, json};
 
-/// The rows of a data directory, as whoever can write its file changes them.
+/// The rows of a data directory, changed by a writer of its file.
 fn change_rows(lab: &Lab, change: impl FnOnce(&RedbStore) -> Vec<Op>) {
     let store = RedbStore::open(&lab.home(), StoreOptions::default()).expect("nobody has it");
     let ops = change(&store);

@@ -123,7 +123,7 @@ fn repacked(file: &Path, change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>) -> V
     zstd::encode_all(&out.into_inner().expect("in memory")[..], 1).expect("in memory")
 }
 
-/// A restored backup used to bring the commands and the tokens of whoever wrote it, and nobody could tell who that was.
+/// A restored backup used to bring commands and tokens of its writer, whose identity nothing showed.
 #[test]
 fn a_backup_brings_no_commands_and_no_tokens_and_no_changed_byte() {
     let lab = passing();
@@ -137,7 +137,7 @@ fn a_backup_brings_no_commands_and_no_tokens_and_no_changed_byte() {
     let restore = |home: &str, file: &Path, flags: &[&str]| {
         lab.run_at(&lab.path(home), &[&["restore", file.to_str().expect("text")], flags].concat())
     };
-    // Each change with its digest in the manifest, as whoever writes an archive can.
+    // Each change with its digest in the manifest, which the writer of an archive can also change.
     let evil = b"[notify]\ncommand = [\"touch\", \"/evil\"]\n".to_vec();
     let with_evil = |path: &str, bytes: Vec<u8>, signed: bool| match path {
         "server.toml" => Some(evil.clone()),
@@ -177,7 +177,7 @@ fn a_backup_brings_no_commands_and_no_tokens_and_no_changed_byte() {
     assert!(tokens("c").contains("author") && lab.path("c").join("server.toml").exists());
 }
 
-/// Somebody who can write an archive could leave the newest records of the audit log out of it.
+/// A writer of an archive could leave the newest records of the audit log out of it.
 #[test]
 fn a_backup_whose_audit_log_is_another_one_is_refused() {
     let lab = passing();

@@ -37,7 +37,7 @@ fn the_doctor_says_which_wall_is_missing_and_what_root_s_programs_cannot_pass() 
     };
     let told = sandbox(i32::from(is_root));
     assert!(told.contains("`full` is refused: cannot ") && told.contains("user.max_user_namespaces=10000"), "{told}");
-    // What there is needs no remedy.
+    // An existing thing needs no remedy.
     assert!(!told.contains("level `landlock`") || !told.contains("lsm=landlock"), "{told}");
     assert_eq!(told.contains("longhaul runs as root, and programs as user 65533"), is_root, "{told}");
     let closed = format!("may not pass `{}`", lab.path("").canonicalize().expect("there").display());
@@ -47,7 +47,7 @@ fn the_doctor_says_which_wall_is_missing_and_what_root_s_programs_cannot_pass() 
     assert!(told.contains("(less)") && !told.contains("may not pass"), "{told}");
 }
 
-/// What works within its limits, and what needs more than a check has.
+/// Commands that work within the limits of a check, and commands that need more.
 #[test]
 fn the_doctor_tries_a_tool_chain_within_the_limits_of_a_check() {
     if !Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success()) {

@@ -34,7 +34,7 @@ fn change(lab: &Lab, change: impl FnOnce(String) -> String) {
 
 const COMMAND: &str = "command = [\"sh\", \"-c\", \"cat >> '{notifications}'\"]";
 
-/// What the command was told.
+/// The notifications that the command received.
 fn notifications(lab: &Lab) -> Vec<Value> {
     let text = std::fs::read_to_string(lab.path("notifications")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()

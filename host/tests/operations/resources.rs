@@ -1,4 +1,4 @@
-//! What children, guests and runs use is listed, bounded and waited for.
+//! Resources of children, guests and runs are listed and limited, and work waits for capacity.
 
 use crate::common::lab::Lab;
 use crate::common::terminal::Terminal;

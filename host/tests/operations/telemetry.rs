@@ -1,4 +1,4 @@
-//! What a collector gets of a run, and that a run does not care whether there is one.
+//! A collector receives the spans of a run, and a run works the same without a collector.
 //!
 //! `cargo nextest run -p longhaul --test operations telemetry --no-capture` prints the trace of a planned run.
 

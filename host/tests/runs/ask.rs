@@ -176,7 +176,7 @@ fn an_ask_stops_at_its_money_or_its_time_and_goes_on_when_it_gets_more() {
     let cost = |lab: &Lab| lab.newest().expect("a run")["ledger"]["total"]["usage"]["cost_microdollars"].as_f64();
     let spent = cost(&lab).expect("a number");
     assert!(spent > 0.0 && spent <= 6_000.0, "{spent}");
-    // What it spent is not forgotten.
+    // Its costs are still counted.
     lab.run(&["resume"]).expect(3);
     assert!(cost(&lab).is_some_and(|now| now >= spent && now <= 6_000.0));
     write(&config("wall_ms_max = 1"));
@@ -200,7 +200,7 @@ fn killed_at(lab: &Lab, args: &[&str], number: u32) {
     lab.fake.settle();
 }
 
-/// What it held used to be forgotten.
+/// Its memory used to be left out of the count.
 #[test]
 fn a_model_call_that_a_kill_cuts_off_stays_charged_and_is_shown() {
     let lab = lab(CONFIG);
@@ -227,7 +227,7 @@ fn a_model_call_that_a_kill_cuts_off_stays_charged_and_is_shown() {
     assert!(stopped.stderr.contains("cost_microdollars_max"), "{}", stopped.said());
 }
 
-/// What a tool sent used to be counted by nobody.
+/// The bytes that a tool sent used to be left out of the count.
 #[test]
 fn bytes_that_a_tool_sends_are_counted_and_refused_by_the_cap_of_the_run() {
     let lab = lab(CONFIG);

@@ -109,7 +109,7 @@ fn start(lab: &Lab, environment: &[(&str, &str)]) -> common::lab::Started {
     lab.start_with(if lab.newest().is_none() { &args } else { &["resume"] }, environment)
 }
 
-/// What an ask leaves: its answer, each task with its answer, and how often the server was told what.
+/// The traces of an ask: its answer, each task with its answer, and the requests to the server with their number.
 #[derive(Debug, PartialEq)]
 struct Left {
     status: String,

@@ -88,7 +88,7 @@ fn moved(lab: &Lab, key: &str) -> Lab {
     other
 }
 
-/// Changes the record that a run was begun with, as whoever holds a checkpoint can, and takes its signature away.
+/// Changes the record of a run's start, as a holder of a checkpoint can, and removes the signature.
 fn forged(whole: &Value, change: impl FnOnce(&mut Value)) -> Value {
     let mut forged = whole.clone();
     forged.as_object_mut().expect("an object").remove("signed");
@@ -145,7 +145,7 @@ fn what_a_checkpoint_says_is_not_believed() {
     );
     let outside = json!({ "tree": 0, "path": "../../outside", "executable": false, "content": "" });
     refused(&|all| all["files"] = json!([outside]), "would not be in the tree");
-    // What decides and what is run is the project's own, and not what came with the run.
+    // The configuration and the plugins are those of the project, not those of the imported run.
     let config = other.project().join("longhaul.toml");
     let text = std::fs::read_to_string(&config).expect("there");
     std::fs::write(&config, format!("{text}\n[checks]\nfine = {{ argv = [\"false\"] }}\n")).expect("ours");
@@ -158,7 +158,7 @@ fn what_a_checkpoint_says_is_not_believed() {
     refused(&|_| {}, "is project `other`, and the run is of `kept`; name a checkout of that one with --project");
     std::fs::write(&config, text).expect("ours");
     other.import(file.to_str().expect("text")).expect(0);
-    // Who was named once is known.
+    // A signer that was named once is known.
     common::refused(&other.run(&["checkpoint", "import", file.to_str().expect("text")]), &["is here already"]);
 }
 
@@ -192,7 +192,7 @@ fn a_checkpoint_brings_no_configuration_along() {
     let expected = ["the run has plugin `./evil.wasm` for [evaluator]", "write under [evaluator]: plugin = "];
     common::refused(&take(&swapped), &expected);
     assert!(other.runs().is_empty() && !ran.exists());
-    // What is taken goes on by the file that is here.
+    // The imported run continues by the file of this project.
     take(&forged(&whole, |_| {})).expect(0);
     let here = other.project().join("longhaul.toml");
     let text = std::fs::read_to_string(&here).expect("there");
@@ -339,7 +339,7 @@ fn a_parked_run_is_taken_over_by_one_machine_and_no_more_by_the_other() {
     let other = other_machine(&lab);
     let listed = other.run(&["checkpoint", "list", "--shared"]).expect(0).stdout;
     assert!(listed.contains(&run), "{listed}");
-    // Somebody works on it: nobody else may.
+    // A process works on it, so no other one may.
     let held = SharedRuns::new(&RedisConfig::at(&server.url()), &|_| None, Path::new("/")).expect("fits");
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
@@ -351,7 +351,7 @@ fn a_parked_run_is_taken_over_by_one_machine_and_no_more_by_the_other() {
     let unknown = other.run(&["checkpoint", "import", "--shared", &run]);
     common::refused(&unknown, &["which is unknown here", "add --signer"]);
     let key = unknown.stderr.trim().rsplit(' ').next().expect("a key").to_owned();
-    // Whoever can write to the server is not who signed.
+    // A writer of the server is not the signer.
     let answer = server.ask(&["GET", &format!("longhaul:ckp:{run}")]);
     let honest =
         answer.split_once("\r\n").and_then(|(_, rest)| rest.rsplit_once("\r\n+OK")).expect("a value").0.to_owned();

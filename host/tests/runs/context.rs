@@ -204,7 +204,7 @@ fn a_changed_rule_counts_from_the_next_invocation_on() {
     lab.run(&["replay"]).expect(0);
 }
 
-/// What `longhaul new` writes, with the model of the test and a check.
+/// The files of `longhaul new`, with the model of the test and a check.
 fn template() -> String {
     let written = include_str!("../../crates/config/src/template/longhaul.toml").replace("{{name}}", "large");
     let model = "id = \"gpt-5-mini\"\napi_key_env = \"OPENAI_API_KEY\"";

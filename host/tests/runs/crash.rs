@@ -4,7 +4,7 @@
 //! them the first, the middle and the last occurrence are tried, all with `LONGHAUL_CRASH_ALL=1`, or the one
 //! that `LONGHAUL_CRASH_AT=NAME:N` names;
 //! `LONGHAUL_KILLS=200` kills at as many random moments, `LONGHAUL_SEED` repeats those of an earlier
-//! test. An effect that nobody knows about is answered as a person would: by looking at the server.
+//! test. A question about an unknown effect is answered as a person would: by looking at the server.
 
 use crate::common::fake::Kill;
 use crate::common::lab::{Lab, Ran};
@@ -64,7 +64,7 @@ fn a_kill_around_a_compiler_leaves_nothing_half_compiled() {
     tally.into_inner().unwrap().report(&points, &chosen);
 }
 
-/// What a killed compiler leaves goes when somebody compiles a good while later.
+/// The remains of a killed compiler are deleted by a compilation a good while later.
 fn forgets_what_is_half_compiled(lab: &Lab) {
     let files = || -> Vec<PathBuf> {
         let entries = std::fs::read_dir(lab.compiled()).expect("ours").filter_map(Result::ok);
@@ -190,7 +190,7 @@ fn lab() -> Lab {
     Lab::new(DOER_CONFIG, THREE_FEATURES)
 }
 
-/// What a run leaves that nobody kills, and the points that it passes, as `NAME:COUNT`.
+/// The traces of a run without a kill, and the points that it passes, as `NAME:COUNT`.
 fn unkilled(lab: &Lab) -> (Outcome, Vec<String>) {
     let log = lab.path("points");
     let ran = start(lab, &[("LONGHAUL_CRASH_LOG", log.to_str().expect("plain"))]);
@@ -249,7 +249,7 @@ fn check(lab: &Lab, what: &str, reference: &Outcome, kills: u32) {
     let asked_once: BTreeSet<&String> = asked.iter().collect();
     let again_max = kills as usize * HELPERS_AT_ONCE;
     assert!(asked.len() <= asked_once.len() + again_max, "killed {kills} times at {what}: {asked:#?}");
-    // What the journals hold after all this is still what the components do.
+    // After all this the components still do what their journals hold.
     let replayed = lab.run(&["replay"]);
     assert_eq!(replayed.code(), Some(0), "killed at {what}, replayed:\n{}", replayed.said());
 }
@@ -303,7 +303,7 @@ fn name_of(point: &str) -> &str {
     point.rsplit_once(':').map_or(point, |(name, _)| name)
 }
 
-/// Which points killed.
+/// The points at which the process was killed.
 #[derive(Default)]
 struct Tally {
     killed: Vec<String>,

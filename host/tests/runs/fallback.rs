@@ -12,7 +12,7 @@ fn goal() -> &'static str {
     &THREE_FEATURES[..THREE_FEATURES.find("## Feature: the one without").expect("there")]
 }
 
-/// The agents' model is one that nobody serves, with the fake server's behind it.
+/// The agents' model has no server, and the fake server's model is its fallback.
 fn config() -> String {
     let dead = "[models.dead]\nprovider = \"openai\"\nid = \"dead\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
                 fallback = [\"fake\"]\n[models.dead.retry]\nretries_max = 0\n\n[agents.code]";
@@ -79,7 +79,7 @@ fn a_provider_that_refuses_for_good_is_asked_once_and_the_run_waits_for_a_person
     let status = lab.newest().expect("a run");
     assert_eq!((&status["status"], &status["features"][0]["attempts"]), (&"parked".into(), &0.into()), "{status:#}");
 
-    // What the provider refused is mended: the same round goes on.
+    // The cause of the refusal is corrected: the same round continues.
     lab.fake.refuses(None);
     lab.run(&["resume"]).expect(0);
     assert!(events(&lab, "judged").iter().all(|event| event["round"] == 1));

@@ -71,7 +71,7 @@ fn goal(sessions: usize) -> String {
     text
 }
 
-/// What the store was asked in one session.
+/// The requests to the store in one session.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     ops: u64,
@@ -119,7 +119,7 @@ fn begins(events: &str) -> Vec<(u64, u64)> {
     begins.chain(events.last()).map(at).collect()
 }
 
-/// What each session cost, by the events that the trace names on its way.
+/// The costs of each session, by the events that the trace names.
 fn costs(trace: &str, begins: &[(u64, u64)]) -> Vec<Cost> {
     let mut costs = vec![Cost::default(); begins.len() - 1];
     for (cost, times) in costs.iter_mut().zip(begins.windows(2)) {
@@ -186,7 +186,7 @@ fn a_late_session_costs_the_store_no_more_than_an_early_one() {
     }
 }
 
-/// Steps where nobody says how many.
+/// The default number of steps.
 const STEPS: usize = 150;
 
 /// How many more bytes a late step may store: its number has more digits.

@@ -1,4 +1,4 @@
-//! What agents remember, in every backend; and what a run leaves when it ends, through kills.
+//! The memory of agents, in every backend; and the memory of an ended run, through kills.
 
 use crate::common;
 use crate::common::lab::Lab;
@@ -48,7 +48,7 @@ fn short(memories: &[Value]) -> Vec<String> {
     memories.iter().map(one).collect()
 }
 
-/// What the agent of the newest run handed back.
+/// The output of the newest run's agent.
 fn output(lab: &Lab) -> Value {
     let journal = lab.json(&["journal", "--invocation", "f-all/1/generate"]);
     let result: Value = serde_json::from_str(journal["finished"]["result"].as_str().expect("a result")).expect("JSON");
@@ -107,7 +107,7 @@ fn machines_with_one_server_share_what_is_remembered() {
     let config = format!("{NOTER}[memory]\nbackend = \"redis\"\nredis = {{ url = \"{}\" }}\n", server.url());
     let [here, there, elsewhere] = [(); 3].map(|()| Lab::new(&config, GOAL));
     here.run(&["run"]).expect(3);
-    // Its name, which any repository may choose, leads nobody to what it remembers.
+    // Its name, which any repository may choose, gives no access to its memory.
     elsewhere.run(&["run", "--plan-only"]).expect(4);
     assert!(memories(&elsewhere, &["search", "harbour"]).is_empty());
     let id = here.run(&["project", "id"]).expect(0).stdout;
@@ -122,7 +122,7 @@ fn a_server_that_is_away_is_waited_for_and_stops_nothing_that_can_do_without() {
     let mut server = RedisServer::start();
     let config = format!("{DOER_CONFIG}[memory]\nbackend = \"redis\"\nredis = {{ url = \"{}\" }}\n", server.url());
     server.kill();
-    // Nobody recalls anything here: the run goes on, and what it came to is remembered later.
+    // No agent recalls anything here: the run goes on, and its outcome is remembered later.
     let lab = Lab::new(&config, THREE_FEATURES);
     let ran = lab.run(&["run"]).expect(3);
     assert!(ran.stderr.contains("remembered later"), "{}", ran.said());
@@ -179,7 +179,7 @@ plugin = "lenient"
     assert!(!told(&lab), "there is nothing to tell yet");
     lab.run(&["run"]).expect(0);
     assert!(told(&lab) && lab.fake.last_request().to_string().contains("feature/ledger"));
-    // Who wants none of it says so.
+    // An operator can switch it off.
     std::fs::write(
         lab.project().join("longhaul.toml"),
         config.replace("{server}", &lab.fake.address) + "[memory]\nepisodic = false\n",
@@ -212,7 +212,7 @@ fn what_remembering_costs_is_in_the_ledger_and_within_the_caps_of_the_run() {
     assert_eq!(remembered("tokens_max = 1"), (0, None));
 }
 
-/// What is remembered of a run that a kill interrupted, and how often the model was asked.
+/// The memory of a run that a kill interrupted, and the number of requests to the model.
 fn killed_at(point: &str) -> (Vec<String>, u32) {
     let config = DOER_CONFIG.replace("[models.fake]", "[memory]\nmodel = \"fake\"\n\n[models.fake]");
     let lab = Lab::new(&config, THREE_FEATURES);
@@ -246,7 +246,7 @@ fn a_kill_while_a_run_is_remembered_repeats_nothing_that_was_finished() {
     }
 }
 
-/// What another program put there used to be told, and to become an agent's own words when it was noted again.
+/// Entries of another program used to be recalled, and to count as an agent's own words when they were noted again.
 #[test]
 fn an_agent_is_not_told_what_nobody_knows_the_origin_of() {
     let server = RedisServer::start();
@@ -286,13 +286,13 @@ fn an_ask_is_over_before_a_model_is_waited_for_that_says_what_to_remember() {
         assert!(started.is_running(), "it has the run remembered still: {}", started.printed());
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    // Nobody waits for that: others ask this process, and are answered.
+    // No other request waits for that: this process answers them meanwhile.
     assert_eq!(lab.newest().expect("a run")["status"], "completed");
     assert!(lab.run(&["ask", "do beta; put"]).stdout.starts_with("beta "));
     started.kill();
 }
 
-/// Orders used to wait for whoever started a run, and that one for its memory.
+/// Orders used to wait for the process that started a run, and that process for its memory.
 #[test]
 fn a_project_whose_memory_does_not_answer_holds_up_no_other_one() {
     let (listener, address) = silent();

@@ -54,7 +54,8 @@ fn file(lab: &Lab, name: &str) -> String {
     lab.git(&["show", &format!("longhaul/kept:{name}")])
 }
 
-/// Whatever the order: all passed, each with its file, told the world once, and replays.
+/// Checks the end of a run, in which the order does not matter: every feature passes, has its file, posted once, and
+/// replays.
 #[track_caller]
 fn all_is_done(lab: &Lab, what: &str) {
     let status = lab.newest().expect("a run");
@@ -162,7 +163,7 @@ fn an_answer_that_could_be_for_several_effects_is_kept_for_none_and_each_is_answ
     for (answer, left) in answers.iter().zip([2, 1, 0]) {
         let ran = answer.run(&lab).expect(0);
         assert_eq!(answers_printed(&lab, &ran.stdout).len(), left, "{}", ran.said());
-        // What is printed a second time answers nothing else.
+        // The same command once more answers no other question.
         assert_eq!(answer.run(&lab).code(), Some(1));
     }
     let last = lab.run(&["status", run]).expect(0).stdout;

@@ -75,7 +75,7 @@ fn a_completed_run_goes_back_and_builds_again_what_it_left() {
     let entries = lab.json(&["journal", "--invocation", "revert/1"]);
     assert_eq!(entries["entries"][0]["name"], "git.revert", "{entries}");
     refused(&lab.run(&["run"]), &["is paused", "longhaul resume"]);
-    // It is there already.
+    // The branch is at that commit already.
     let again = lab.run(&["revert", "--to", first]).expect(0);
     assert!(again.stdout.contains("already"), "{}", again.said());
     assert_eq!(lab.git(&["for-each-ref", "refs/longhaul/"]).lines().count(), 1);

@@ -1,5 +1,5 @@
-//! What a feature is judged by is agreed on before the work begins: a planner proposes checks, which must fail then; an
-//! agent offers more, and the evaluator consents. What passes without any work shows nothing.
+//! The criteria of a feature are fixed before the work begins: a planner proposes checks, which must fail then; an agent
+//! offers more, and the evaluator consents. A check that passes without any work proves nothing.
 
 use crate::common::builder;
 use crate::common::lab::{Lab, Ran};
@@ -236,7 +236,7 @@ fn plain() -> String {
     "plain".to_owned()
 }
 
-/// What each of those checks wants.
+/// The text that each of these checks requires.
 const HONEST: &str = "import contextlib\n\ndef add(a, b):\n    return a + b\n\nadding = contextlib.nullcontext\n";
 
 /// Checks of every shape, with works that are as they should be, or not.
@@ -320,7 +320,7 @@ fn no_work_passes_a_check_in_python_by_deciding_how_it_ends() {
     }
 }
 
-/// Of those that take one interpreter a few; `plugins/python/tests` has them all.
+/// A few of the cases for one interpreter; `plugins/python/tests` has all of them.
 const BESIDE: [&str; 4] = ["data_classes", "callbacks", "files", "mocks"];
 
 #[test]

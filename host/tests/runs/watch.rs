@@ -42,7 +42,7 @@ fn check_numbers(lines: &[StreamLine], from: u64) {
     assert!(!numbers.is_empty() && numbers == expected, "{numbers:?}");
 }
 
-/// What a program that uses the library sees of a run that is over, without waiting for real time.
+/// The events of an ended run, as a program that uses the library sees them, without waiting for real time.
 fn in_process<T>(lab: &Lab, look: impl AsyncFnOnce(&Client, &RunId) -> T) -> T {
     let run = RunId::from_text(lab.runs().pop().expect("a run"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
@@ -110,7 +110,7 @@ fn the_stream_has_every_event_in_order_and_what_agents_and_sub_agents_think_do_a
         let numbers: Vec<u32> = steps.iter().map(|(step, _)| *step).collect();
         assert_eq!(numbers, (1..).take(numbers.len()).collect::<Vec<u32>>(), "{of}");
     }
-    // Who comes late reads the same, from any number.
+    // A late reader gets the same events, from any number.
     let late = lines(&lab.run(&["attach", "--events"]).expect(0));
     assert_eq!(durable(&late), durable(&live));
     let rest = lines(&lab.run(&["attach", "--events", "--from", "7"]).expect(0));
@@ -172,7 +172,7 @@ plugin = "lenient"
     let mut command = lab.command(&["run", "--events"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
     let stdout = child.stdout.take().expect("piped");
-    // Nobody reads; a pipe holds 64 KiB, and the run says more than that.
+    // The pipe has no reader and holds 64 KiB, and the run writes more than that.
     let done = (0..1_200).any(|_| {
         std::thread::sleep(Duration::from_millis(100));
         lab.newest().is_some_and(|run| run["status"] == "completed")
@@ -237,7 +237,7 @@ sums = { argv = ["grep", "-q", "def total", "invoice.py"] }
 iterations_max = 2
 "#;
 
-/// What the model says, reply by reply: a round that ends too early, and one that ends well.
+/// The replies of the model: a round that ends too early, and one that passes.
 fn replies() -> Vec<Value> {
     let act = |thought: &str, action: &str, args: Value| json!({ "thought": thought, "action": action, "args": args });
     let finish = |answer: &str| json!({ "action": "finish", "answer": answer, "confidence": 0.9 });

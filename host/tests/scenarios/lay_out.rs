@@ -1,4 +1,4 @@
-//! What a scenario starts from: its project, its further files, its commands, and what its model says.
+//! The start of a scenario: its project, its further files, its commands, and the replies of its model.
 
 use crate::common::fake::Fake;
 use crate::common::lab::Lab;

@@ -72,8 +72,8 @@ fn check(folder: &Path) {
     expect_file![folder.join(file)].assert_eq(&text);
 }
 
-/// What a scenario is expected to print is in the one file, and in no other: a scenario whose last step is refused is
-/// one that should fail.
+/// The file with the expected output of a scenario, and the file that must not exist: a scenario whose last step is
+/// refused should fail, and has another file.
 fn names_of_text(last: Option<i32>) -> (&'static str, &'static str) {
     if matches!(last, Some(1 | 2)) { ("error.txt", "expected.txt") } else { ("expected.txt", "error.txt") }
 }
@@ -124,7 +124,7 @@ fn shown(line: &str, ran: &Ran) -> String {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    // Who comes first has a plugin compiled, or waits for the one that does.
+    // The first scenario compiles a plugin, and the others wait for it.
     let is_log = |line: &str| line.trim_start().starts_with("INFO ") || line.starts_with("waiting for another process");
     for error in ran.stderr.lines().filter(|line| !is_log(line)) {
         text.push_str(format!("! {error}").trim_end());

@@ -10,18 +10,18 @@ use std::sync::LazyLock;
 /// A number as people read it, with the letter of its magnitude.
 const AMOUNT: &str = "[0-9]+(?:\\.[0-9]+)?(?: [kMG])?";
 
-/// What is replaced, and by what: in this order.
+/// The replacements, in this order.
 static RULES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let rules = [
         (r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z| UTC)?".to_owned(), "TIME"),
         // Milliseconds since 1970.
         (r"\b1[0-9]{12}\b".to_owned(), "TIME"),
-        // What a signer is known by.
+        // Public keys of signers.
         (r"\bRW[0-9A-Za-z+/]{54}".to_owned(), "KEY"),
         (r"\b[0-9a-f]{64}\b".to_owned(), "DIGEST"),
         (r"\b[0-9a-f]{40}\b".to_owned(), "HASH"),
         (r"\b[0-9a-f]{32}\b".to_owned(), "ID"),
-        // What was used differs from machine to machine, and what may be used does not.
+        // The used amounts differ from machine to machine, and the limits do not.
         (format!(r"\b{AMOUNT}((?: of {AMOUNT})? fuel)\b"), "N${1}"),
         (r"\b[0-9]+((?: of [0-9]+)?) tokens?\b".to_owned(), "N${1} tokens"),
         (r"\$[0-9]+\.[0-9]+((?: of \$[0-9]+\.[0-9]+)?)".to_owned(), "$$N${1}"),
@@ -33,7 +33,7 @@ static RULES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 
 static COMMIT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{7,40}\b").expect("a pattern"));
 
-/// Of runs, approvals, rules, proposals, questions, tasks and notifications.
+/// The prefixes of ids of runs, approvals, rules, proposals, questions, tasks and notifications.
 static ID: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b([a-z])-[0-9a-f]{8,32}\b").expect("a pattern"));
 
 /// The text as it is on every machine and at any time.

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     match run() {
         Ok(text) => {
-            // Who reads may have had enough.
+            // The reader may have closed the pipe.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }

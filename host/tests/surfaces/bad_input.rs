@@ -1,6 +1,6 @@
-//! What is wrong with what we are given is said in one clear error with its remedy, and nothing is lost by it: the long
-//! table of configurations, data directories and stores, full disks. Files, repositories and words on the command line
-//! are in `tests/scenarios`.
+//! Bad input is refused with one clear error and its remedy, and nothing is lost: the long table of configurations, data
+//! directories and stores, and full disks. Files, repositories and arguments of the command line are in
+//! `tests/scenarios`.
 
 use crate::common::lab::{Lab, Ran};
 use crate::common::{DOER_CONFIG, refused};
@@ -411,7 +411,7 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
             assert!(ran.said().to_lowercase().contains("no space left"), "{}", ran.said());
             assert!(!ran.said().contains("panicked"), "{}", ran.said());
         }
-        // What was there before is there, and with room again the work goes on.
+        // The earlier data is intact, and with free space the work goes on.
         let status = lab.newest().expect("a run");
         if status["status"] != "completed" {
             lab.run(&["resume"]).expect(0);
@@ -427,7 +427,7 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
 
 #[test]
 fn a_full_file_system_parks_or_ends_a_run_that_goes_on_with_room_again() {
-    // A check that finds no room is tried again; here nobody makes any until the run has ended.
+    // A check without free space is retried; here there is none until the run has ended.
     let lab = Lab::new(&format!("{DOER_CONFIG}unavailable_retries_max = 2\n"), GOAL);
     let small = lab.path("small");
     fs::create_dir_all(&small).expect("ours");

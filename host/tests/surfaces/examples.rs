@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace is there")
 }
 
-/// What stands between the first line "```LANGUAGE" and the next "```".
+/// The text between the first line "```LANGUAGE" and the next "```".
 fn block<'a>(text: &'a str, language: &str) -> &'a str {
     let start = text.find(&format!("```{language}\n")).expect("the README has such a block") + language.len() + 4;
     let end = text[start..].find("```").expect("the block ends");

@@ -62,7 +62,7 @@ fn nobody_is_let_in_without_a_token_that_holds_and_allows_what_is_asked() {
         web.raw("GET", path, &[], b"").expect(401);
     }
 
-    // What a scope allows, and what it does not.
+    // Requests that a scope allows, and requests that it does not.
     let status = |token: &str, method: &str, path: &str| with(token, method, path).status;
     for token in [&reads, &runs, &answers] {
         assert_eq!(status(token, "GET", "/api/v1/runs"), 200);
@@ -167,7 +167,7 @@ fn without_tokens_everybody_of_the_machine_is_let_in_and_nobody_else() {
     let web = Web::with(&lab, &["--no-token"], &[], String::new());
     let own = web.raw("GET", "/api/v1/whoami", &[], b"").expect(200).json();
     assert_eq!((&own["required"], &own["scopes"]), (&json!(false), &json!(["admin"])));
-    // Who sends a token means it.
+    // A request with a wrong token is refused, not treated as one without.
     web.raw("GET", "/api/v1/whoami", &["Authorization: Bearer lh_0_0"], b"").expect(401);
     // Another page's script is not of the machine.
     web.raw("GET", "/api/v1/whoami", &["Host: evil.example"], b"").expect(403);
@@ -282,7 +282,7 @@ fn a_request_that_is_wrong_is_refused_with_what_is_wrong() {
     let flood = web.ask("GET", "/health", &headers, "");
     assert!((400..500).contains(&flood.status) || flood.status == 0, "{}", flood.status);
 
-    // What is there, and what is not as things stand.
+    // Existing resources, and resources that do not exist yet.
     for path in [
         "r-ffffffffffff",
         "r-ffffffffffff/events",
@@ -300,7 +300,7 @@ fn a_request_that_is_wrong_is_refused_with_what_is_wrong() {
         assert_eq!(problem["code"], "conflict", "{problem}");
     }
     web.ask("DELETE", &format!("/api/v1/runs/{run}/features/none"), &[], "").expect(404);
-    // A file of the project that cannot be read is the project's fault, whoever asks.
+    // A file of the project that cannot be read is the project's fault for every caller.
     let file = lab.project().join("longhaul.toml");
     let config = std::fs::read_to_string(&file).expect("ours");
     std::fs::write(&file, "[project").expect("ours");
@@ -310,7 +310,7 @@ fn a_request_that_is_wrong_is_refused_with_what_is_wrong() {
     web.post("/api/v1/runs", &json!({ "directory": lab.project() })).expect(422);
     std::fs::write(&file, config).expect("ours");
 
-    // Nobody is shown in a frame, sniffed, or kept by a proxy, and each answer can be found in the log.
+    // No response may be framed, sniffed or cached, and each one can be found in the log.
     let said = web.get("/api/v1/runs").expect(200);
     for header in
         ["x-content-type-options: nosniff", "cache-control: no-store", "x-request-id: q-", "frame-ancestors 'none'"]
@@ -350,7 +350,7 @@ fn who_asks_too_often_or_too_slowly_holds_nobody_up() {
     assert!(full.header("retry-after").is_some(), "{full:?}");
     drop(streams);
 
-    // One who asks too often is told when to come again; another one is not.
+    // A client with too many requests gets the time to wait; another client gets its response.
     let said: Vec<_> = (0..60).map(|_| web.get("/api/v1/whoami")).collect();
     let refused: Vec<_> = said.iter().filter(|said| said.status == 429).collect();
     assert!(!refused.is_empty(), "60 requests with a burst of 20");
@@ -358,7 +358,7 @@ fn who_asks_too_often_or_too_slowly_holds_nobody_up() {
     assert!(said.iter().all(|said| matches!(said.status, 200 | 429)), "{said:?}");
     web.raw("GET", "/api/v1/whoami", &[&format!("Authorization: Bearer {other}")], b"").expect(200);
 
-    // What a file says is taken over while the server runs; what is wrong leaves everything as it was.
+    // A changed file takes effect while the server runs; a wrong one changes nothing.
     std::fs::write(lab.home().join("server.toml"), "[server]\nrequests_per_second = 0\n").expect("ours");
     hang_up(&web);
     web.server.wait_for("server.toml is not taken over");
@@ -422,7 +422,7 @@ fn a_run_is_started_watched_and_looked_at_from_all_sides() {
         (&json!(5), &json!(count), &json!(4))
     );
 
-    // Who watches all runs hears of this one.
+    // A watcher of all runs is notified of this one.
     let mut all = all;
     let heard = all.until(|frame| frame.event == "event" && frame.data["type"] == "done");
     assert_eq!(heard[0].event, "hello");
@@ -574,7 +574,7 @@ fn an_approval_is_answered_and_the_run_goes_on_by_itself() {
     let answered = web.post(&format!("{path}/answer"), &json!({ "text": "a" })).expect(200).json();
     let rule = answered["rule"]["id"].as_str().expect("a rule").to_owned();
     web.post(&format!("{path}/answer"), &json!({ "text": "n" })).expect(409);
-    // Nobody resumed it: the server does, and the rule lets the second call pass.
+    // The server resumes it without a command, and the rule lets the second call pass.
     web.until_status(&run, "completed");
     assert_eq!(gated::posted(&lab), ["a", "b"]);
     assert_eq!(web.get("/api/v1/rules").json()["items"][0]["id"], rule.as_str());
@@ -672,7 +672,7 @@ fn no_task_is_lost_or_done_twice_however_often_the_server_is_killed() {
     web.until("/api/v1/runs?active=true", |active| active["total"] == 0);
 }
 
-/// As somebody would who looks whether it happened.
+/// Answers as a person would who looks whether the effect happened.
 fn answer(lab: &Lab, web: &Web, run: &Value) {
     let question = run["question"].as_str().unwrap_or_else(|| panic!("it waits for something else: {run:#}"));
     let text =

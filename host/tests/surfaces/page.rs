@@ -17,7 +17,7 @@ use std::process::Command;
 const PAGE: &str = "host/crates/server/src/page";
 const TESTS: &str = "host/tests/surfaces/page";
 
-/// What a page must not take for markup, in the title of a feature.
+/// The title of a feature with characters that a page must not take for markup.
 const TITLE: &str = "the first <img src=x onerror=window.owned=4>";
 
 /// Runs a file, or the files of a folder, with the test runner of Node.js, which says what it does as it does it.
@@ -102,7 +102,7 @@ fn started_as(command: &Command) -> Value {
     })
 }
 
-/// One that nobody listens at; who listens there next is the model.
+/// A port without a listener, at which the model listens later.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a port is free").local_addr().expect("bound").port()
 }

@@ -22,7 +22,7 @@ const GOAL: &str = "# Two\n
 /// A model that leaves time to look.
 const SLOW: Duration = Duration::from_millis(400);
 
-/// A model that nobody who is tested waits for.
+/// A model for which no tested command waits.
 const TOO_SLOW: Duration = Duration::from_secs(60);
 
 fn lab() -> Lab {
@@ -47,7 +47,7 @@ fn kill_between_effects(lab: &Lab, owner: &mut Started) {
     while lab.fake.requests().get("model") < Some(&2) {
         std::thread::sleep(Duration::from_millis(5));
     }
-    // For whoever goes on.
+    // For the process that continues the run.
     lab.fake.model_takes(Duration::ZERO);
     assert!(owner.kill(), "the owner was at work");
 }
@@ -109,7 +109,7 @@ fn other_terminals_see_and_change_a_run_and_one_of_them_takes_over_when_its_owne
     assert_eq!(features(&status), expected.map(|(id, status)| (id.to_owned(), status.to_owned())));
     assert_eq!(status["features"][2]["title"], "the fourth");
     assert_eq!(status_of(&lab, &other_run)["status"], "completed");
-    // What was done before the owner died was not done again.
+    // Effects from before the owner's death did not happen again.
     let texts: Vec<String> = lab.fake.posts().into_iter().map(|told| told.key).collect();
     let mut once = texts.clone();
     once.sort();
@@ -254,7 +254,7 @@ fn a_pause_waits_for_an_effect_that_has_left_and_sends_no_other() {
     owner.wait().expect(4);
     assert_eq!((lab.fake.posts().len(), lab.fake.puts().len()), (1, 0));
     lab.fake.posts_take(Duration::ZERO);
-    // Nobody has to be asked: its answer is known.
+    // No question is needed: its answer is known.
     lab.run(&["resume"]).expect(0);
     assert_eq!(lab.fake.posts().len(), POSTS);
 }
@@ -431,7 +431,7 @@ fn a_terminal_that_started_a_run_goes_on_with_it_when_its_owner_dies() {
     other.wait_for("work on one");
     kill_between_effects(&lab, &mut owner);
     other.wait().expect(0);
-    // Nobody was attached to this one.
+    // No client was attached to this one.
     assert!(lab.run(&["status"]).expect(0).stdout.contains("broken off"));
     lab.run(&["resume"]).expect(0);
 }
@@ -461,7 +461,7 @@ fn a_program_that_is_replaced_while_it_runs_goes_on() {
 struct Side {
     directory: &'static str,
     name: &'static str,
-    /// Who started or resumed its run, and follows it.
+    /// The client that started or resumed its run, and follows it.
     follower: Option<Started>,
     /// Features that were added to its newest run.
     added: u64,
@@ -493,7 +493,7 @@ fn two_projects_and_a_server_over_one_data_directory_act_each_on_their_own() {
             server = match server.take() {
                 None => Some(lab.start(&["serve", "--no-token", "--listen", "127.0.0.1:0"])),
                 Some(mut running) => {
-                    // Before that a Ctrl-C may find nobody who listens.
+                    // Before that no handler may receive a Ctrl-C.
                     while running.is_running() && !running.printed().contains("serving at") {
                         std::thread::sleep(Duration::from_millis(10));
                     }
@@ -544,7 +544,7 @@ fn two_projects_and_a_server_over_one_data_directory_act_each_on_their_own() {
             features(&status).into_iter().map(|(id, _)| id).find(|id| id.contains('-') && !id.starts_with(own));
         assert_eq!(foreign, None, "LONGHAUL_SEED={seed}: {status:#}");
     }
-    // Nothing was sent twice, whoever owned the data directory.
+    // Nothing was sent twice, by any owner of the data directory.
     let keys: Vec<String> = lab.fake.posts().into_iter().map(|told| told.key).collect();
     let once: BTreeSet<&String> = keys.iter().collect();
     println!(
@@ -605,7 +605,7 @@ impl Side {
                 return None;
             }
             _ => {
-                // What a person does who finds it waiting: what is printed.
+                // A person who finds it waiting types the printed command.
                 let said = self.start(lab, random, &["status"]).wait();
                 for answer in answers_printed(lab, &said.stdout) {
                     answer.run(lab);
@@ -657,7 +657,7 @@ fn said_to_call(socket: &Path, token: &str, call: &str) -> String {
     // One that refuses us may have closed the connection by now.
     let _ = write!(stream, "{token}\n{call}\n");
     let mut answer = Vec::new();
-    // What was not read before the end counts as a broken connection.
+    // Unread data at the end counts as a broken connection.
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -674,12 +674,12 @@ fn open_for_all(lab: &Lab) {
 fn as_nobody(script: &str, path: &Path, token: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "python3", "-c", script]);
-    // Whatever root has in its home, others cannot start it.
+    // The other user cannot start programs in the home of root, which may be in PATH.
     command.arg(path).args([token, CALL]).env("PATH", "/usr/local/bin:/usr/bin:/bin");
     command
 }
 
-/// Whoever could reach the socket could answer approvals and make tokens.
+/// A user who can reach the socket can answer approvals and make tokens.
 #[test]
 fn the_socket_answers_its_own_user_with_the_token_of_the_data_directory_and_nobody_else() {
     let lab = Lab::empty();
@@ -721,7 +721,7 @@ fn the_socket_answers_its_own_user_with_the_token_of_the_data_directory_and_nobo
     assert!(said.contains("answers the user 0 alone, and you are 65534"), "{said}");
 }
 
-/// A client showed its request, and its answers to approvals, to whoever had bound the socket.
+/// A client used to send its request, and its answers to approvals, to any process that had bound the socket.
 #[test]
 fn a_client_says_nothing_to_a_socket_that_another_user_serves() {
     if !rustix::process::geteuid().is_root() {
@@ -731,7 +731,7 @@ fn a_client_says_nothing_to_a_socket_that_another_user_serves() {
     lab.run(&["runs"]).expect(0);
     let lock = std::fs::OpenOptions::new().write(true).open(lab.home().join("lock")).expect("ours");
     lock.try_lock().expect("nobody has it");
-    // Of a socket the kernel tells who listened, so the user is changed before that.
+    // The kernel reports the user who listens on a socket, so the user is changed before that.
     let script = "import os, socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.bind(sys.argv[1])\nos.setuid(65534)\n\
         s.listen()\nprint('listens', flush=True)\nc = s.accept()[0]\nprint('heard', c.recv(100), flush=True)";
     let mut thief = Command::new("python3");

@@ -77,7 +77,7 @@ fn a_person_at_the_terminal_is_asked_and_the_run_goes_on_by_itself() {
     }
 }
 
-/// What a person does at a terminal.
+/// The actions of a person at a terminal.
 type Act = fn(&mut Terminal);
 
 #[test]

@@ -1,5 +1,5 @@
-//! What an agent must not do without being asked about, where it takes time, many calls, components or a quarantine; the
-//! answers of people and the policies of operators are in `tests/scenarios`.
+//! Approvals of tool calls, in cases that take time, many calls, components or a quarantine. The answers of people and
+//! the policies of operators are in `tests/scenarios`.
 
 use crate::common;
 use crate::common::gated::{answer, lab, lab_with, open, post, posted, the_open};

@@ -1,4 +1,4 @@
-//! What an agent may know of its project and propose for it: a person decides, and a kill repeats nothing.
+//! An agent may read the state of its project and propose changes: a person decides, and a kill repeats nothing.
 
 use crate::common::in_toml;
 use crate::common::lab::Lab;
@@ -34,7 +34,7 @@ fn call(call: &Value) -> Value {
     json!({ "tool": "project", "function": call[0], "arguments": call[1] })
 }
 
-/// What the calls answered, in their order.
+/// The results of the calls, in order.
 fn answers(lab: &Lab) -> Vec<Value> {
     let entries = lab.json(&["journal", "--invocation", "f-one/1/generate"]);
     let result: Value = serde_json::from_str(entries["finished"]["result"].as_str().expect("a result")).expect("JSON");

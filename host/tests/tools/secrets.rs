@@ -68,7 +68,7 @@ fn a_plugin_sends_a_secret_that_is_nowhere_to_be_found() {
     let id = lab.run(&["project", "id"]).expect(0).stdout;
     let file = format!("secrets/projects.d/{}/github", id.trim());
     assert_eq!(holding(&lab.home(), TOKEN), [file], "only the file of the secret has it");
-    // What was used is in the audit log, and what it is is not.
+    // The use of the secret is in the audit log, and its value is not.
     let audit = lab.run(&["audit", "log"]).expect(0).stdout;
     assert!(audit.contains("secret used") && audit.contains("tools.poster") && !audit.contains(TOKEN), "{audit}");
     lab.run(&["audit", "verify"]).expect(0);
@@ -294,7 +294,7 @@ fn what_a_file_asks_for_beyond_the_tree_is_used_once_a_person_agreed_to_it() {
     assert_eq!(before, 1);
     run(&["run"]).expect(0);
     before += 1;
-    // What it asks for since is the difference.
+    // The new powers are the difference.
     write(&notified);
     let more = run(&["run"]);
     refused(&more, &["asks for more powers", "since (+ [notify] starts `touch"]);
@@ -373,7 +373,7 @@ fn a_grant_is_told_used_only_where_a_record_says_so() {
     assert!(went_on.contains(&later) && !went_on.contains("idle.example"), "{went_on}");
 }
 
-/// What lies behind an agreement could be exchanged, and nobody was asked.
+/// A file behind an agreement could be exchanged without a new question.
 #[test]
 fn what_is_changed_behind_an_agreement_is_asked_about_again() {
     let (port, seen) = echo();
@@ -449,7 +449,7 @@ fn a_goal_that_is_read_again_is_one_that_somebody_agreed_to() {
     assert!(read.stdout.contains("added: two"), "{}", read.said());
 }
 
-/// Whoever writes two files and starts needs no question.
+/// A person who writes both files and starts the run is not asked.
 #[test]
 fn a_project_that_was_made_here_or_keeps_to_its_tree_is_never_asked_about() {
     let plain = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"doer\"\ntools = [\"files\"]\n\

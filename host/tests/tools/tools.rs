@@ -64,7 +64,7 @@ fn an_agent_runs_a_program_searches_and_looks_at_its_work() {
         call("git", "log", &json!({})),
     ]);
     let lab = lab(tools, &calls);
-    // Nobody is asked about a command that the operator listed, nor about one that would be refused.
+    // No person is asked about a command that the operator listed, nor about one that would be refused.
     lab.run(&["run"]).expect(5);
     answer(&lab, &the_open(&lab), "y").expect(0);
     lab.run(&["resume"]).expect(0);

@@ -22,7 +22,7 @@ impl Default for Settings {
     }
 }
 
-/// What is known about one criterion.
+/// The facts about one criterion.
 #[derive(Clone, Debug)]
 pub(crate) enum Finding {
     Ran(CheckReport),

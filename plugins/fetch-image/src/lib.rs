@@ -1,8 +1,8 @@
 //! The tool `fetch-image`: a picture from hosts that the operator granted, as a data URL.
 //!
-//! What a picture is, its first bytes say, and not the server. Refuses what is no PNG, JPEG, WebP or GIF, what has
-//! more bytes or pixels than allowed, and to decode anything: only the size is read. Redirects go through the same
-//! gates as the first request.
+//! The first bytes of an image decide its type, and not the server. The tool refuses other types than PNG, JPEG, WebP
+//! and GIF, and images with more bytes or pixels than allowed. It never decodes an image: it reads only the size.
+//! Redirects go through the same gates as the first request.
 
 #[path = "../../http-fetch/src/exchange.rs"]
 mod exchange;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 /// The most that the operator can ask for: as a data URL it is a third more, and one answer has 4 MiB.
 const BODY_BYTES_MAX: usize = 3_000_000;
 
-/// Pixels of a picture: whoever decodes it needs four bytes for each.
+/// The most pixels of an image: decoding takes four bytes for each.
 const PIXELS_MAX: u64 = 64_000_000;
 
 fn functions() -> Functions {
@@ -80,7 +80,7 @@ fn fetch_it(asked: Fetch, context: &CallContext) -> Result<Value, ToolError> {
     }))
 }
 
-/// What a picture is, and how large.
+/// The type and the size of an image.
 fn picture(bytes: &[u8]) -> Result<(&'static str, u64, u64), String> {
     use imagesize::ImageType;
     let kind = imagesize::image_type(bytes).map_err(|_| "these bytes are no picture".to_owned())?;

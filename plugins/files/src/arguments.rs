@@ -1,4 +1,4 @@
-//! What callers and the operator may say, read strictly: an unknown field is an error by its name.
+//! The arguments of callers and the settings of the operator, read strictly: an unknown field is an error by its name.
 
 use longhaul_sdk::json;
 use longhaul_sdk::tools::ToolError;

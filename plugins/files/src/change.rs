@@ -1,8 +1,8 @@
 //! The functions that change files, and how to tell later whether they did.
 //!
-//! What is noted before is the digest of each file as it is and as it will be. Who finds the second
-//! ones there finds the work done; who finds the first may do it; anything else is for a person.
-//! All that can be wrong is found before the first file changes.
+//! The note that is written before has two digests of each file: of the present and of the future content. When the files
+//! have the future digests, the change happened; when they have the present ones, it did not; otherwise a person decides.
+//! All faults of a change are found before the first file changes.
 
 use longhaul_sdk::filesystem::types::Descriptor;
 use longhaul_sdk::tools::ToolError;
@@ -21,7 +21,7 @@ pub(crate) struct Change {
     files: Vec<FileChange>,
 }
 
-/// What becomes of one file.
+/// The change of one file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct FileChange {
     path: String,
@@ -43,7 +43,7 @@ pub(crate) struct Planned {
     pub(crate) contents: Vec<Option<String>>,
 }
 
-/// What a look at the files says about a change that was cut off.
+/// The state of a change that was cut off, by the files.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Verdict {
     Happened,
@@ -84,7 +84,7 @@ impl Change {
         Ok(if is_done { Verdict::Happened } else { Verdict::DidNot })
     }
 
-    /// What the call answers.
+    /// The output of the call.
     pub(crate) fn answer(&self, function: &str) -> Value {
         let sum = |count: fn(&FileChange) -> usize| self.files.iter().map(count).sum::<usize>();
         let lines =
@@ -184,7 +184,7 @@ fn put_all(root: &Descriptor, planned: &Planned, key: &str) -> Result<(), ToolEr
         before.push((path, bytes));
     }
     put(root, planned, key).inspect_err(|_| {
-        // What cannot be put back either is told by the error that led here.
+        // The first error also covers files that cannot be restored.
         for (path, bytes) in &before {
             let _ = match bytes {
                 Some(bytes) => disk::write(root, path, bytes, key),

@@ -1,4 +1,4 @@
-//! What the tool says about itself: names, words for the model, schemas, effects.
+//! The description of the tool: names, texts for the model, schemas, effects.
 
 use longhaul_sdk::tools::{EffectClass, Function, ToolInfo};
 use serde_json::{Value, json};

@@ -55,7 +55,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<FilePatch>, String> {
         } else if line.starts_with("rename from ") || line.starts_with("GIT binary patch") {
             return Err(format!("line {}: `{line}` is not applied here; use `move`, or `write`", at + 1));
         } else {
-            // What programs put around: `diff --git`, `index`, modes, fences.
+            // Lines that programs add around: `diff --git`, `index`, modes, fences.
             at += 1;
         }
     }
@@ -185,7 +185,7 @@ impl Hunk {
     }
 }
 
-/// Which of the lines is the first that the file does not have, where that can be said.
+/// Names the first of the lines that the file does not have, where it can be determined.
 fn missing(old: &[&str], wanted: &[&str]) -> String {
     let lost = wanted.iter().find(|line| !line.trim().is_empty() && !old.contains(line));
     let which = match lost {

@@ -41,7 +41,7 @@ pub(crate) struct Entry {
     pub(crate) size: u64,
 }
 
-/// What is in the directory `path`, by name, without reserved names.
+/// The entries of the directory `path`, by name, without reserved names.
 pub(crate) fn entries(root: &Descriptor, path: &RelativePath) -> Result<Vec<Entry>, ToolError> {
     let dir = open_directory(root, path.parts(), DescriptorFlags::READ).map_err(|missing| missing.on(path))?;
     let dir = dir.as_ref().unwrap_or(root);
@@ -66,7 +66,7 @@ pub(crate) fn entries(root: &Descriptor, path: &RelativePath) -> Result<Vec<Entr
 /// Most entries of one directory that are looked at.
 const ENTRIES_MAX: usize = 10_000;
 
-/// What the regular file `path` is; none when there is nothing.
+/// The metadata of the regular file `path`. None: it does not exist.
 pub(crate) fn stat(root: &Descriptor, path: &RelativePath) -> Result<Option<DescriptorStat>, ToolError> {
     let (dir, name) = path.split();
     let dir = match open_directory(root, dir, DescriptorFlags::READ) {
@@ -130,7 +130,7 @@ pub(crate) fn write(root: &Descriptor, path: &RelativePath, bytes: &[u8], key: &
     }
     let written = write_new(dir, &temporary, bytes).and_then(|()| dir.rename_at(&temporary, dir, name));
     written.map_err(|code| {
-        // What is left could only be in the way; the failure that matters is `code`.
+        // The leftover file is harmless; the failure to report is `code`.
         let _ = dir.unlink_file_at(&temporary);
         wrong(code, path)
     })
@@ -172,7 +172,7 @@ pub(crate) fn rename(root: &Descriptor, from: &RelativePath, to: &RelativePath) 
     from_dir.rename_at(from_name, to_dir, to_name).map_err(|code| wrong(code, from))
 }
 
-/// What is said of a file that is in the way.
+/// The error about a file that is in the way.
 pub(crate) fn is_there(path: &RelativePath) -> String {
     format!("there is a file `{path}` already; delete it first, or choose another name")
 }
@@ -240,7 +240,7 @@ fn open_file(root: &Descriptor, path: &RelativePath) -> Result<Descriptor, ToolE
     dir.open_at(PathFlags::empty(), name, OpenFlags::empty(), DescriptorFlags::READ).map_err(|code| wrong(code, path))
 }
 
-/// What `name` in `dir` is, refusing all but regular files; none when there is nothing.
+/// The metadata of `name` in `dir`, refusing all but regular files. None: it does not exist.
 fn stat_in(dir: &Descriptor, name: &str, path: &RelativePath) -> Result<Option<DescriptorStat>, ToolError> {
     match dir.stat_at(PathFlags::empty(), name) {
         Ok(stat) if stat.type_ == DescriptorType::RegularFile => Ok(Some(stat)),

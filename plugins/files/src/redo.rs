@@ -1,7 +1,7 @@
 //! A change of several files that is made whole although each file is put in place by itself.
 //!
-//! What will be written is noted in one file at the top first. Whoever finds the note does the rest: the same call, when
-//! it is made again after it was cut off. A note that no longer fits the files is dropped.
+//! A note with the new contents is written to one file at the top first. When a call that was cut off is made again, it
+//! finds the note and completes the change. A note that no longer fits the files is dropped.
 
 use longhaul_sdk::filesystem::types::Descriptor;
 use longhaul_sdk::tools::ToolError;
@@ -18,7 +18,7 @@ struct Note {
     contents: Vec<Option<String>>,
 }
 
-/// What a call that was cut off had begun; none when it had not, or when the files are others now.
+/// The change that a cut-off call had begun. None: it had begun none, or the files have changed since.
 pub(crate) fn begun(root: &Descriptor, arguments: &str) -> Result<Option<Planned>, ToolError> {
     let name = name(arguments);
     let Some(bytes) = disk::read_own(root, &name) else { return Ok(None) };

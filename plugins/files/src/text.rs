@@ -1,4 +1,4 @@
-//! What is done with the bytes of files, apart from any disk.
+//! Operations on the bytes of files, without any disk.
 
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ fn kept_lines(old: &[&str], new: &[&str]) -> usize {
 
 const KEPT_WORK_MAX: usize = 1_000_000;
 
-/// What lines are looked for.
+/// The pattern of the searched lines.
 pub(crate) struct Query {
     text: String,
     is_glob: bool,

@@ -1,8 +1,7 @@
 //! One exchange over `wasi:http`: a request out, a bounded response back, redirects hop by hop.
 //!
-//! What may be reached is the host's to decide, anew for each hop: a redirect is only ever another request. Refuses
-//! compressed bodies, which it does not ask for, so that a body is never more than the bytes that came. Shared with
-//! the tool `fetch-image`.
+//! The host decides about each hop anew: a redirect is one more request. This module refuses compressed bodies, which it
+//! does not ask for, so that a body never has more bytes than were received. The tool `fetch-image` uses it, too.
 
 use longhaul_sdk::http::outgoing_handler::{self, RequestOptions};
 use longhaul_sdk::http::types::{ErrorCode, Fields, IncomingBody, IncomingResponse, OutgoingBody, OutgoingRequest};
@@ -15,7 +14,7 @@ pub(crate) use longhaul_sdk::http::types::{Method, Scheme};
 /// Bytes of one read.
 const CHUNK_BYTES: u64 = 64 << 10;
 
-/// What is sent.
+/// The request of a hop.
 pub(crate) struct Outgoing {
     pub(crate) method: Method,
     pub(crate) url: String,
@@ -31,7 +30,7 @@ pub(crate) struct Bounds {
     pub(crate) timeout_ms: u64,
 }
 
-/// What came back from the last hop.
+/// The response of the last hop.
 pub(crate) struct Fetched {
     pub(crate) url: String,
     pub(crate) status: u16,
@@ -196,7 +195,7 @@ fn redirected(outgoing: &mut Outgoing, to: String) -> Result<(), ToolError> {
         return Err(failed(format!("redirected from https to `{to}`, an address without TLS; it is not followed")));
     }
     if (was_tls, host) != (is_tls, next) {
-        // What was meant for one host is not shown to another.
+        // Headers for one host are not sent to another.
         let says_who = |name: &str| ["authorization", "cookie"].iter().any(|one| name.eq_ignore_ascii_case(one));
         outgoing.headers.retain(|(name, _)| !says_who(name));
     }
@@ -216,7 +215,7 @@ fn is_lost(code: &ErrorCode) -> bool {
     )
 }
 
-/// What a request that changes something has done is unknown.
+/// The effect of a request that changes something is unknown.
 fn lost(why: impl Into<String>) -> ToolError {
     ToolError::OutcomeUnknown(json::cut(&why.into(), 1_000))
 }

@@ -1,7 +1,7 @@
 //! A web page as text.
 //!
-//! What is read are its words, with headings, lists, tables and addresses of links; what it would do is not.
-//! Refuses pages that are nested deeper than people write them: laying those out takes a stack as deep.
+//! The text has the words of the page, with headings, lists, tables and addresses of links. Scripts are never run. Pages
+//! that nest deeper than people write them are refused, because their layout takes a stack as deep.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const WIDTH: usize = 100;
 /// Elements within each other. Real pages have tens.
 const DEPTH_MAX: usize = 256;
 
-/// What a parser puts around all elements, and the text within them: the document, `html`, `body` and text.
+/// The number of nodes that a parser adds around all elements and their text: the document, `html`, `body` and text.
 const WRAPPERS: usize = 4;
 
 /// Elements that have no end.
@@ -60,7 +60,7 @@ fn depth(bytes: &[u8]) -> usize {
             continue;
         }
         if is_end {
-            // What was not opened, or not counted, ends nothing.
+            // An end tag without an open or counted element ends nothing.
             if let Some(count) = open.get_mut(&name).filter(|count| **count > 0) {
                 *count -= 1;
                 depth -= 1;

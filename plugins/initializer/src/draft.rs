@@ -1,4 +1,4 @@
-//! What the model is asked for, and the way from its reply to steps.
+//! The request to the model, and the conversion of its reply to steps.
 //!
 //! The schema keeps the shape; what a schema cannot say (ids that exist, no circles, caps) is
 //! checked here, and every problem found goes back to the model at once.
@@ -35,7 +35,7 @@ pub(crate) struct Feature {
     pub(crate) depends_on: Vec<String>,
 }
 
-/// What must hold, with the check that decides it where there can be one.
+/// A criterion, with the check that decides it where one can.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Judged {

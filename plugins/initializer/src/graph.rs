@@ -1,4 +1,4 @@
-//! What holds for every plan, whoever wrote it: ids, priorities, categories, dependencies, criteria.
+//! The rules of every plan, by any author: ids, priorities, categories, dependencies, criteria.
 //!
 //! Each function answers with what is wrong and what would be right, since the reader is a person
 //! or a model that will try again.
@@ -13,7 +13,7 @@ use crate::markdown::criterion_check;
 pub(crate) const CATEGORIES: [&str; 7] =
     ["functional", "ui", "performance", "security", "integration", "testing", "documentation"];
 
-/// What is wrong with a plan as a whole.
+/// The fault of a plan as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// The step that it is about, counted from 0; none: several.

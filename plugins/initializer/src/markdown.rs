@@ -282,7 +282,7 @@ fn known_line(line: &str) -> Option<(&'static str, &str)> {
     Some((known, value))
 }
 
-/// What is wrong with a line that was meant to be a known one. `is_head`: it stands directly below the heading.
+/// The fault of a line that resembles a known one. `is_head`: it stands directly below the heading.
 fn unknown_line(line: &str, is_head: bool) -> Option<String> {
     let (key, _) = keyed(line)?;
     let is_short = key.split(' ').count() <= KEY_WORDS_MAX && key.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');

@@ -1,4 +1,4 @@
-//! What the operator may set for this planner, under `[planner.settings]` of `longhaul.toml`.
+//! The settings of this planner, under `[planner.settings]` of `longhaul.toml`.
 
 use longhaul_sdk::planner::{Goal, PlanError};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What was done, from the results alone: the same results give the same words.
+//! The summary of the work, from the results alone: the same results give the same text.
 
 use longhaul_sdk::json;
 use longhaul_sdk::planner::{PlanStepResult, Synthesis, WorkPlan};
@@ -69,7 +69,7 @@ fn text(results: &[PlanStepResult], passed: usize) -> String {
     text
 }
 
-/// What nobody knows or did: the agents' own unknowns, then what does not pass.
+/// The open points: the agents' own unknowns, then the steps that do not pass.
 fn unknowns(results: &[PlanStepResult]) -> Vec<String> {
     let mut unknowns = Vec::new();
     let own = results.iter().filter_map(|result| result.outcome.as_ref());

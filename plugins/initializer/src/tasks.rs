@@ -129,8 +129,8 @@ pub(crate) fn synthesize(goal: &Goal, settings: &Settings, results: &[PlanStepRe
     reply(SYSTEM_SYNTHESIS, &prompt, &synthesis_schema(), "answer", settings, synthesis)
 }
 
-/// What is made of the first object of a reply that has `field`, the right shape, and what `accept` wants, which is told
-/// whether it is the last try.
+/// Asks the model, and returns the result of `accept` for the first object of the reply that has `field` and the right
+/// shape. `accept` is told whether it is the last attempt.
 fn reply<T: serde::de::DeserializeOwned, M>(
     system: &str,
     prompt: &str,
@@ -219,13 +219,13 @@ fn told(results: &[PlanStepResult]) -> String {
     text
 }
 
-/// Tasks that nobody came to, since one before them failed.
+/// Tasks that did not start because a task before them failed.
 fn not_started(plan: &WorkPlan, results: &[PlanStepResult]) -> String {
     let open = plan.steps.iter().filter(|step| !results.iter().any(|result| result.step == step.id));
     open.map(|step| format!("\n- `{}`: (not started) {}", step.id, json::cut(&step.instruction, 1_000))).collect()
 }
 
-/// Who may be given a task.
+/// The agents that a task may name.
 fn agents(goal: &Goal) -> Vec<String> {
     let context: Value = serde_json::from_str(&goal.context).unwrap_or_default();
     serde_json::from_value(context["agents"].clone()).unwrap_or_default()

@@ -25,7 +25,7 @@ const TAG_CHARS_MAX: u32 = 40;
 /// Facts of a project. A recall reads all of them.
 const FACTS_MAX: usize = 2_000;
 
-/// Facts that one answer has where nobody says how many, and at most.
+/// The default number of facts in one answer, and the most.
 const LIMIT: usize = 5;
 const LIMIT_MAX: usize = 100;
 
@@ -83,7 +83,7 @@ struct List {
     limit: Option<usize>,
 }
 
-/// What all keys start with: there may be something else in the space one day.
+/// The beginning of all keys, so that the space can hold other data one day.
 const FACTS: &str = "fact/";
 
 fn remember_it(asked: Remember, _: &CallContext) -> Result<Value, ToolError> {

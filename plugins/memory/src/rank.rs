@@ -1,4 +1,4 @@
-//! Which texts bear on a question: those that share its words, rare words first.
+//! The ranking of texts for a query: texts that share its words, rare words first.
 //!
 //! A word counts once a text, weighed by how few texts have it. Texts that share none are left out; of equals the
 //! earlier one comes first. Refuses stems, synonyms and typing errors: two words are the same when their letters are.

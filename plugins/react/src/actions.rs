@@ -79,7 +79,7 @@ struct Agent<'a> {
     done: Done,
 }
 
-/// What was done so far.
+/// The actions so far.
 #[derive(Default)]
 struct Done {
     calls: u32,

@@ -69,7 +69,7 @@ fn message(task: &Task, settings: &Settings, instruction: &str) -> String {
     if task.feedback.is_empty() {
         return instruction.to_owned();
     }
-    // Of a failure the first is enough for a model of this size.
+    // The first failure is enough for a model of this size.
     let issue = prompt::issues(&task.feedback[..1]);
     let language = &settings.language;
     format!("{instruction}\n\nEarlier {language} code for this failed:\n{issue}")
@@ -106,7 +106,7 @@ fn write(settings: &Settings, file: &str, text: &str) -> Result<(), Error> {
     tools::call::<Value>(&settings.files_tool, "write", &arguments).map(drop)
 }
 
-/// What the first check that fails says; none when all pass or none is to be run here.
+/// The output of the first check that fails. None: all pass, or none is run here.
 fn failing_check(task: &Task, settings: &Settings) -> Result<Option<String>, Error> {
     if !settings.self_check {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What the agent does itself when its model asks: run the feature's checks, and show the whole goal.
+//! The agent's own functions for its model: run the feature's checks, and show the whole goal.
 //!
 //! The names stand among those of the tools. They are for tasks on a repository alone.
 
@@ -15,13 +15,13 @@ pub(crate) const CHECKS: &str = "checks";
 /// Shows the goal.
 pub(crate) const GOAL: &str = "goal";
 
-/// What a failing check says to the model, in characters: of a failure the end says most.
+/// The length of a failing check's output for the model, in characters: its end, which mostly has the cause.
 const SAID_CHARS_MAX: usize = 1_500;
 
 /// Characters of the goal that are shown at once.
 const GOAL_CHARS: usize = 3_000;
 
-/// What the agent itself offers.
+/// The agent's own functions.
 #[derive(Default)]
 pub(crate) struct Own {
     /// The names of the feature's checks.
@@ -29,7 +29,7 @@ pub(crate) struct Own {
     pub(crate) goal: Option<String>,
 }
 
-/// What the checks say.
+/// The results of the checks.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Checked {
     passed: Vec<String>,
@@ -126,7 +126,7 @@ impl Checked {
         lines.join("\n")
     }
 
-    /// What an outcome says of those that do not pass.
+    /// The text of an outcome about the checks that do not pass.
     pub(crate) fn unknowns(&self) -> Vec<String> {
         let failed =
             self.failed.iter().map(|(name, said)| format!("the check `{name}` fails: {}", json::tail(said, 300)));

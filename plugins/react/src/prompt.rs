@@ -65,7 +65,7 @@ fn names(offered: &[Offered]) -> String {
     offered.iter().map(Offered::name).collect::<Vec<_>>().join(", ")
 }
 
-/// What the words for the model are made of.
+/// The parts of the prompt.
 pub(crate) struct Words<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) offered: &'a [Offered],
@@ -115,7 +115,7 @@ impl Words<'_> {
         text
     }
 
-    /// What the agent itself does when it is asked.
+    /// The text about the agent's own functions.
     fn own_words(&self) -> String {
         let mut text = String::new();
         for name in self.own.names() {

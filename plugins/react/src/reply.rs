@@ -6,7 +6,7 @@
 use longhaul_sdk::json;
 use serde_json::{Map, Value};
 
-/// What the model wants.
+/// The request of the model.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Wish {
     Act(Vec<Action>),

@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::prompt;
 
-/// What an agent on code is told.
+/// The facts for an agent that works on code.
 pub(crate) struct CodeTask {
     repository: Repository,
     /// The whole goal, of which the task is a part; none when the task says all of it.
     pub(crate) goal: Option<String>,
-    /// What else the harness knows.
+    /// Further facts from the harness.
     rest: Map<String, Value>,
 }
 

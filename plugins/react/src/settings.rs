@@ -1,4 +1,4 @@
-//! What the operator may set for this agent, under `[agents.NAME.settings]` of `longhaul.toml`.
+//! The settings of this agent, under `[agents.NAME.settings]` of `longhaul.toml`.
 
 use longhaul_sdk::conversation::Options;
 use serde::Deserialize;
@@ -35,7 +35,7 @@ pub(crate) struct Settings {
     pub(crate) style: Style,
     /// Style `actions`: default `schema`.
     pub(crate) calls: Calls,
-    /// Which of the granted tools to use: `files` or `files.write`. Default: all.
+    /// The granted tools or functions to use, such as `files` or `files.write`. Default: all.
     pub(crate) tools: Vec<String>,
     /// Style `file`: the file to write. Default: what the task says.
     pub(crate) file: Option<String>,
@@ -53,7 +53,7 @@ pub(crate) struct Settings {
     /// Replies in a row that cannot be used; in the style `file` also writings. Default 3, at most 20.
     #[serde(alias = "max_tries")]
     pub(crate) tries_max: u32,
-    /// Of the first round and try. Default: the model's own.
+    /// The temperature of the first round and attempt. Default: the model's own.
     pub(crate) temperature: Option<f32>,
     /// From the second round or try on. Default 0.8.
     pub(crate) temperature_retry: f32,

@@ -9,7 +9,7 @@ use longhaul_sdk::{Conversation, Error, json};
 use crate::prompt::{self, Given};
 use crate::settings::Settings;
 
-/// What was found about one criterion.
+/// The finding about one criterion.
 pub(crate) struct Found {
     mark: Mark,
     why: String,

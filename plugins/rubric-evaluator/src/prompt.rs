@@ -1,4 +1,4 @@
-//! What the model reads and how it must answer.
+//! The prompt, and the form of the reply.
 
 use longhaul_sdk::evaluator::{Mark, Subject};
 use longhaul_sdk::json;

@@ -1,4 +1,4 @@
-//! What the operator may set for this evaluator, under `[evaluator.settings]` of `longhaul.toml`.
+//! The settings of this evaluator, under `[evaluator.settings]` of `longhaul.toml`.
 
 use serde::Deserialize;
 

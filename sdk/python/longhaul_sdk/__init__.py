@@ -10,9 +10,9 @@ class Writer(Agent):
         return Outcome({"text": text}, summary="wrote a letter")
 ```
 
-A role has only the imports of its world; asking for another is a FailedError. This package never
-caps and never hides an error of the host: that is policy, and policy is the plugin's or the
-operator's. It works in plain Python too, where `longhaul_sdk.testing` takes the place of the host.
+A role has only the imports of its world; a call of another one raises FailedError. This package never
+limits and never hides an error of the host: that is the policy of the plugin or of the operator. It
+works in plain Python too, where `longhaul_sdk.testing` takes the place of the host.
 """
 
 from . import (

@@ -1,7 +1,7 @@
-"""The loop of a reason-act agent: the model picks a tool, sees what it answered, and goes on.
+"""A loop in which a model calls tools until it finishes: reason, act, observe.
 
-What a tool says, its errors among it, is an observation; errors of the model's side end the loop.
-It never judges its own work.
+Outputs and errors of tools are observations for the model; errors of the conversation end the loop. The loop never
+judges the work.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def react(
     tools_granted: Sequence[ToolInfo] | None = None,
     options: Options | None = None,
 ) -> Outcome:
-    """Does `task` with the tools that were granted, or with those in `tools_granted` of them.
+    """Does `task` with the granted tools, or with those of them in `tools_granted`.
 
-    Each step is one reply that can be read; one that cannot goes back once with what was wrong.
-    Raises LimitError `steps_max` when the model has not finished after so many, InvalidError when
-    two replies in a row cannot be read, and what the model's side raises.
+    Each step is one reply that can be read; another one is answered once with its fault. Raises LimitError of
+    `steps_max` when the model has not finished after this many steps, InvalidError when two replies in a row cannot
+    be read, and the errors of the conversation.
     """
     granted = tools.available() if tools_granted is None else tools_granted
     conversation = Conversation(_system(prompt, granted), options)

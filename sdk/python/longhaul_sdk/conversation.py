@@ -1,7 +1,8 @@
-"""Talk with a model. The host owns the context: it counts its tokens and keeps it within the window.
+"""Conversations with models. The host holds the context: it counts the tokens, and cuts the context back before it
+exceeds the window.
 
-For agents, planners and evaluators. A structured reply that cannot be read is sent back once with
-what was wrong; nothing else is tried again here.
+For agents, planners and evaluators. A structured reply that cannot be read is answered once with its fault; nothing
+else is retried here.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 @record()
 class Role(enum.Enum):
-    """Author of a message."""
+    """The author of a message."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -32,7 +33,7 @@ class Role(enum.Enum):
 @record()
 @dataclass
 class Image:
-    """`media_type` is `image/png`, `image/jpeg`, `image/webp` or `image/gif`."""
+    """An image. `media_type` is `image/png`, `image/jpeg`, `image/webp` or `image/gif`."""
 
     media_type: str
     data: bytes
@@ -41,7 +42,7 @@ class Image:
 @record()
 @dataclass
 class ToolCallRequest:
-    """A tool that the model asks for. `id` comes back with the answer.
+    """A call of a tool that the model asks for. The result repeats `id`.
 
     `arguments` is JSON as the model wrote it, which may be broken; `jsontext.loads_object` reads it.
     """
@@ -68,7 +69,7 @@ Part = str | Image | ToolCallRequest | ToolCallResult
 @record()
 @dataclass
 class Message:
-    """A message, in one or several parts."""
+    """A message of one or several parts."""
 
     role: Role
     parts: list[Part]
@@ -77,21 +78,23 @@ class Message:
 @record(objects=("extra",))
 @dataclass
 class Options:
-    """Settings of a request to the model."""
+    """The options of a request."""
 
-    # None: the model that the operator chose for this plugin.
+    # The name of the model in longhaul.toml. None: the first model that was granted.
     model: str | None = None
-    # None: the operator's limit.
+    # The most tokens of the reply. None: 4 096.
     output_tokens_max: int | None = None
+    # The temperature, from 0 to 2. None: that of the model.
     temperature: float | None = None
-    # The same seed and request give the same reply where the provider can promise that.
+    # The same seed and request give the same reply where the provider promises that. None: the provider chooses.
     seed: int | None = None
-    # A dict is the JSON Schema that the reply must satisfy.
+    # The form of the reply. A dict is the JSON Schema of it.
     format: Literal["text", "json"] | dict[str, Any] = "text"
-    # The reply starts with this text, which is part of `Reply.text`.
+    # The text that the reply starts with, and that `Reply.text` includes.
     prefill: str | None = None
+    # Texts that end the reply: it is cut before the first of them.
     stop: list[str] = field(default_factory=list)
-    # Tools that the model may ask for, of those that were granted.
+    # The ids of the granted tools that the model may ask for.
     offer_tools: list[str] = field(default_factory=list)
     # Further options; the host ignores those that it does not know.
     extra: dict[str, Any] = field(default_factory=dict)
@@ -99,7 +102,7 @@ class Options:
 
 @record()
 class StopReason(enum.Enum):
-    """The reason for a reply's end; `LENGTH` is the limit of output tokens."""
+    """The reason for which a reply ended. `LENGTH`: it reached `output_tokens_max`."""
 
     END = "end"
     LENGTH = "length"
@@ -114,34 +117,38 @@ class Reply:
     """A reply of the model."""
 
     text: str
+    # The calls that the model asks for, in its order.
     calls: list[ToolCallRequest] = field(default_factory=list)
     reason: StopReason = StopReason.END
     usage: Usage = field(default_factory=Usage)
-    # Further facts about the reply.
+    # Further facts about the reply. Ignore unknown fields.
     extra: dict[str, Any] = field(default_factory=dict)
 
 
 @record()
 @dataclass
 class ContextUsage:
-    """The usage of a conversation, and the fill of its window."""
+    """The size of a conversation."""
 
+    # The sum over all replies, and over the summaries that the host asked for.
     total: Usage
+    # An estimate of the tokens in the context now.
     context_tokens: int
-    # None: unknown.
+    # The window in tokens of the first model that was granted. None: unknown.
     context_tokens_max: int | None
+    # The number of resets, by the plugin and by the host.
     resets: int
 
 
 class Conversation:
-    """A context of its own, held by the host. `options` are those of every question that has no others."""
+    """A conversation with a model, whose context the host holds. `options` apply to each request without its own."""
 
     def __init__(self, system: str, options: Options | None = None) -> None:
         self.options = options or Options()
         self._raw = _host.open_conversation(system)
 
     def text(self, prompt: str) -> str:
-        """Says `prompt` and gives the model's reply."""
+        """Adds `prompt` as a text of the user, and returns the text of the reply."""
         self.user(prompt)
         return self.complete().text
 
@@ -150,22 +157,25 @@ class Conversation:
     @overload
     def structured(self, prompt: str, kind: Any, *, repairs_max: int = 1) -> Any: ...
     def structured(self, prompt: str, kind: Any, *, repairs_max: int = 1) -> Any:
-        """Says `prompt` and gives the model's reply as a `kind`: a dataclass or another type with a schema.
+        """Adds `prompt` as a text of the user, and returns the reply as a `kind`: a dataclass or another type with a
+        schema.
 
-        A reply that is no `kind` even so, for example because it was cut, goes back with what was
-        wrong at most `repairs_max` times, then it is an InvalidError.
+        A reply that is not a `kind`, for example because it was cut, is answered with its fault at most
+        `repairs_max` times. Then it raises InvalidError.
         """
         shape = shape_of(kind)
         return self.ask(prompt, shape.schema, lambda value: shape.read(value, ""), repairs_max)
 
     def json(self, prompt: str, schema: dict[str, Any], *, repairs_max: int = 1) -> Any:
-        """As `structured`, for a JSON Schema. Only that the reply is JSON is checked here; the host holds it to more."""
+        """As `structured`, for a JSON Schema. It checks only that the reply is JSON; providers hold their models to
+        more.
+        """
         return self.ask(prompt, schema, lambda value: value, repairs_max)
 
     def ask(self, prompt: str | None, schema: dict[str, Any], read: Callable[[Any], T], repairs_max: int) -> T:
-        """As `json`, and `read` may refuse the value with an InvalidError that tells the model what is wrong.
+        """As `json`. `read` may refuse the value with an InvalidError, whose text the model is told.
 
-        Without a prompt nothing is said before the question: the context has it all.
+        Without a prompt no text is added: the context has the question already.
         """
         if prompt is not None:
             self.user(prompt)
@@ -180,29 +190,31 @@ class Conversation:
         raise AssertionError("the last try returns or raises")
 
     def user(self, text: str, *, pinned: bool = False) -> None:
-        """Adds a text of the user. A pinned one survives compaction and reset: the task itself."""
+        """Adds a text of the user. A pinned one stays when the context is cut back or reset."""
         self.push(Message(Role.USER, [text]), pinned=pinned)
 
     def answer(self, answer: ToolCallResult) -> None:
-        """Answers a tool that the model asked for."""
+        """Adds the result of a call that the model asked for."""
         self.push(Message(Role.TOOL, [answer]))
 
     def push(self, message: Message, *, pinned: bool = False) -> None:
-        """Adds any message."""
+        """Adds a message. A pinned one stays when the context is cut back or reset."""
         self._raw.push(message, pinned)
 
     def complete(self, options: Options | None = None) -> Reply:
-        """Asks the model; its reply becomes part of the context. Raises ContextFullError and RefusedError, too."""
+        """Asks the model for a reply, and adds the reply to the context. Raises ContextFullError and RefusedError,
+        too.
+        """
         reply: Reply = self._raw.complete(options or self.options)
         return reply
 
     def usage(self) -> ContextUsage:
-        """The usage so far."""
+        """Returns the size of the conversation."""
         usage: ContextUsage = self._raw.usage()
         return usage
 
     def reset(self, summary: str) -> None:
-        """Forgets everything but the system prompt, what is pinned, and this summary."""
+        """Removes all messages but the pinned ones, and adds `summary` as a text of the user."""
         self._raw.reset(summary)
 
 

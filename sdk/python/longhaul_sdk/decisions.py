@@ -1,4 +1,4 @@
-"""The log of decisions and what came of them. For agents and planners."""
+"""The decision log of the project: decisions and their outcomes. For agents and planners."""
 
 from __future__ import annotations
 
@@ -23,33 +23,43 @@ class DecisionOutcome(enum.Enum):
 @_record()
 @dataclass
 class Decision:
-    """A decision, with its situation and its reason."""
+    """A decision."""
 
+    # The situation in which the decision was made.
     context: str
+    # The decision.
     decision: str
+    # The reasons for it.
     reasoning: str
+    # Words to find the decision by.
     tags: list[str] = field(default_factory=list)
+    # The outcome of the decision.
     outcome: DecisionOutcome = DecisionOutcome.OPEN
+    # The lesson of the outcome. None: there is none yet.
     lesson: str | None = None
 
 
 @_record()
 @dataclass
 class FoundDecision:
-    """A decision of the log."""
+    """A decision that a search found."""
 
+    # The id that `record` returned.
     id: str
-    # Milliseconds since 1970-01-01 UTC.
+    # The time at which the decision was recorded, in milliseconds since 1970-01-01 UTC.
     at_ms: float
     decision: Decision
 
 
 def record(decision: Decision) -> str:
-    """Keeps a decision and gives its id."""
+    """Adds a decision to the log, and returns its id.
+
+    Raises LimitError above 64 KiB as JSON, or where the decisions of the run reach their limit.
+    """
     return str(_host.call("decisions", "record", decision))
 
 
 def find(query: str, limit: int = 10) -> list[FoundDecision]:
-    """At most `limit` earlier decisions, the best first."""
+    """Finds at most `limit` decisions that fit the query, the best first, among the newest 2 000 of the project."""
     found: list[FoundDecision] = _host.call("decisions", "find", query, limit)
     return found

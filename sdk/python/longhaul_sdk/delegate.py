@@ -1,4 +1,4 @@
-"""Hand work to a sub-agent with a fresh context. For agents."""
+"""Delegation of work to other agents. For agents."""
 
 from __future__ import annotations
 
@@ -14,19 +14,23 @@ from .types import Outcome, Task
 @record()
 @dataclass
 class Assignment:
-    """A task and the name of the agent that is to do it."""
+    """A task for the agent of this name in longhaul.toml."""
 
     agent: str
     task: Task
 
 
 def run(agent: str, task: Task) -> Outcome:
-    """Waits for the outcome. Raises UnknownAgentError, and BlockedError when a person must answer first."""
+    """Runs an agent on a task, and waits for the outcome.
+
+    Raises UnknownAgentError for another name, and BlockedError where the agent needs an answer from a person.
+    """
     outcome: Outcome = _host.call("delegate", "run", Assignment(agent, task))
     return outcome
 
 
 def run_many(assignments: Sequence[Assignment]) -> list[Outcome | Error]:
-    """Runs them beside each other; answers and errors come in their order, and none is raised."""
+    """Runs up to 64 assignments concurrently. Outcomes and errors are in the order of the assignments; none is raised.
+    """
     answers: list[Outcome | Error] = _host.call("delegate", "run_many", list(assignments))
     return answers

@@ -1,16 +1,15 @@
-"""Failures of the host or of a plugin: one exception for each case of the contract.
+"""Errors of the host and of plugins: one exception for each case of the contract.
 
-Imports raise them, and what a plugin raises goes back to the host as the case of its role. What a
-caller can act on keeps its fields: a refusal its fix, a limit its numbers, an outage its time. Any
-other exception that leaves a plugin reaches the host as `failed(TypeName: text)`; nothing here
-retries or hides one.
+Imports raise them, and exceptions that leave a plugin become the case of its role. Exceptions that a caller can act
+on have fields: a refusal has its fix, a limit its numbers, an outage its wait. Any other exception that leaves a
+plugin reaches the host as `failed(TypeName: text)`. Nothing here retries or hides an error.
 """
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """The base of all of them. Raise one of the classes below, not this one."""
+    """The base class of all errors. Raise one of the classes below."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -18,11 +17,11 @@ class Error(Exception):
 
 
 class FailedError(Error):
-    """Anything that has no case of its own."""
+    """Any other failure."""
 
 
 class DeniedError(Error):
-    """Not granted. `fix` is the line of which file would allow it."""
+    """The operator does not allow it. `fix` is the change that would allow it: the file and the line to add."""
 
     def __init__(self, reason: str, fix: str) -> None:
         super().__init__(f"{reason}; to allow it, {fix}")
@@ -31,7 +30,7 @@ class DeniedError(Error):
 
 
 class LimitError(Error):
-    """A cap was reached. `name` is the field of the limits, which carries the unit."""
+    """A limit was reached. `name` is the name of the limit, which contains the unit of `used` and `max`."""
 
     def __init__(self, name: str, used: float, max: float) -> None:
         super().__init__(f"limit `{name}` reached: {used:.15g} of {max:.15g}")
@@ -41,7 +40,9 @@ class LimitError(Error):
 
 
 class UnavailableError(Error):
-    """A service is not there now. Without `retry_after_ms` nobody knows when it will be."""
+    """A service is not available now. `retry_after_ms` is the wait that it asked for, in milliseconds; None: it did
+    not say.
+    """
 
     def __init__(self, reason: str, retry_after_ms: int | None = None) -> None:
         super().__init__(reason)
@@ -50,22 +51,25 @@ class UnavailableError(Error):
 
 
 class BlockedError(Error):
-    """A question for a person, who must answer it first."""
+    """A person must answer a question first: the text."""
 
 
 class InvalidError(Error):
-    """The request is malformed."""
+    """The request or a value is not valid."""
 
 
 # Of a model.
 
 
 class ContextFullError(LimitError):
-    """The message does not fit into the model's window; `Conversation.reset` makes room."""
+    """The context is longer than the window of the model, also after the host cut it back.
+
+    `Conversation.reset` makes room.
+    """
 
 
 class RefusedError(FailedError):
-    """The model refused, in its own words."""
+    """The model refused. The text is its own."""
 
     def __str__(self) -> str:
         return f"the model refused: {self.text}"
@@ -75,21 +79,21 @@ class RefusedError(FailedError):
 
 
 class UnknownFunctionError(InvalidError):
-    """The tool has no such function."""
+    """There is no such function or tool."""
 
     def __str__(self) -> str:
         return f"unknown function: {self.text}"
 
 
 class InvalidArgumentsError(InvalidError):
-    """The arguments do not fit the function; the text names the one that is wrong."""
+    """The arguments do not satisfy the schema of the function. The text names the place and the problem."""
 
     def __str__(self) -> str:
         return f"invalid arguments: {self.text}"
 
 
 class TimedOutError(FailedError):
-    """The call was given up after `ms` milliseconds."""
+    """The host gave the call up after `ms` milliseconds."""
 
     def __init__(self, ms: int) -> None:
         super().__init__(f"timed out after {ms} ms")
@@ -97,7 +101,7 @@ class TimedOutError(FailedError):
 
 
 class OutcomeUnknownError(FailedError):
-    """The tool cannot tell whether the call had its effect; the text says what broke."""
+    """The tool cannot tell whether the call had its effect. The text says what broke."""
 
     def __str__(self) -> str:
         return f"{self.text}, and what the call did is unknown"
@@ -107,7 +111,7 @@ class OutcomeUnknownError(FailedError):
 
 
 class UnknownCheckError(InvalidError):
-    """No check of that name is pinned."""
+    """There is no check of that name."""
 
     def __str__(self) -> str:
         return f"unknown check: {self.text}"
@@ -121,15 +125,15 @@ class UnknownAgentError(InvalidError):
 
 
 class UnknownStepError(InvalidError):
-    """The graph has no such step."""
+    """The graph has no step of that name."""
 
     def __str__(self) -> str:
         return f"unknown step: {self.text}"
 
 
 class ImpossibleError(FailedError):
-    """Raised by an agent: the task cannot be done as written."""
+    """The task of an agent cannot be done as written."""
 
 
 class UnclearError(BlockedError):
-    """Raised by a planner: the goal cannot be planned as written; the text is a question for a person."""
+    """The goal of a planner cannot be planned as written. The text is a question for a person."""

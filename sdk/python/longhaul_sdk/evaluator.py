@@ -1,4 +1,4 @@
-"""The role of an evaluator: it sees the output and the rubric, never how the output came to be."""
+"""The role of an evaluator: it judges work by a rubric, and sees nothing of how the work was made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .types import Criterion, Issue
 @record()
 @dataclass
 class Evidence:
-    """For example a file that the work changed, by its path."""
+    """A named text that supports a judgement, such as a changed file by its path."""
 
     name: str
     content: str
@@ -23,27 +23,32 @@ class Evidence:
 @record(outputs=("output",), objects=("context",))
 @dataclass
 class Subject:
-    """The work that is judged."""
+    """The work to judge."""
 
+    # The instruction that the agent was given.
     instruction: str
+    # The output of the agent.
     output: Any
+    # The files that the work changed, and further texts; long ones are cut.
     evidence: list[Evidence] = field(default_factory=list)
-    # Helpful facts of the host.
+    # Further facts that may help to judge. Ignore unknown fields.
     context: dict[str, Any] = field(default_factory=dict)
 
 
 @record(objects=("settings",))
 @dataclass
 class Rubric:
-    """The criteria. `settings` are the operator's for this evaluator."""
+    """The criteria to judge by."""
 
+    # The criteria. Each needs a judgement.
     criteria: list[Criterion]
+    # The settings that the operator wrote for this evaluator.
     settings: dict[str, Any] = field(default_factory=dict)
 
 
 @record()
 class Mark(enum.Enum):
-    """Never a score."""
+    """The mark of a criterion. `UNKNOWN` counts as not passed."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -53,7 +58,7 @@ class Mark(enum.Enum):
 @record()
 @dataclass
 class Judgement:
-    """One criterion, by its id, one mark, one line of reason."""
+    """The judgement of one criterion, by its id. `reason` is one line."""
 
     criterion: str
     mark: Mark
@@ -63,14 +68,14 @@ class Judgement:
 @record()
 @dataclass
 class Verdict:
-    """A judgement for each criterion, and what is wrong in particular."""
+    """The result: one judgement for each criterion, and the issues for the next round."""
 
     judgements: list[Judgement]
     issues: list[Issue] = field(default_factory=list)
 
 
 class Evaluator(ABC):
-    """Derive from it, write `judge`, and mark the class with `@export`."""
+    """The base class of an evaluator. Write `judge`, and mark the class with `@export`."""
 
     @abstractmethod
     def judge(self, subject: Subject, rubric: Rubric) -> Verdict:

@@ -1,4 +1,4 @@
-"""Code in steps: change one, and only what it touches runs again. For agents.
+"""Graphs of steps of Python code. After a change only the steps that it affects run again. For agents.
 
 ```python
 figures = Graph("figures")
@@ -9,7 +9,7 @@ figures.change("load", "rows = [1, 2, 4]")
 assert figures.run().ran == ["load", "sum"]
 ```
 
-A graph belongs to the invocation that made it. Its steps are Python, and see nothing but each other's values.
+A graph belongs to the invocation that made it. Its steps see each other's values, and no directories, hosts or tools.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class GraphState(enum.Enum):
 
 @record()
 class GraphFormat(enum.Enum):
-    """The form in which a graph is written out."""
+    """The format of an export: JSON, or the language of Graphviz."""
 
     JSON = "json"
     DOT = "dot"
@@ -44,41 +44,49 @@ class GraphFormat(enum.Enum):
 @record()
 @dataclass
 class GraphFailure:
-    """The cause of a failed or unreadable step: the exception's type, `SyntaxError`, or a limit's name."""
+    """The reason for which a step failed or is broken."""
 
+    # The type of the exception, `SyntaxError` for a broken step, or the name of the limit.
     kind: str
     message: str
-    # In the step's source, from 1.
+    # The line in the source of the step, from 1. None: not known.
     line: int | None = None
+    # The column in that line, in characters from 1. None: not known.
     column: int | None = None
+    # The traceback as Python prints it, cut at 16 KiB. May be empty.
     traceback: str = ""
 
 
 @record()
 @dataclass
 class GraphStep:
-    """A step as it stands."""
+    """A step of a graph."""
 
     id: str
     source: str
     state: GraphState = GraphState.STALE
+    # The names of the variables that the step reads from earlier steps.
     reads: list[str] = field(default_factory=list)
+    # The names of the variables that the step may write or change.
     writes: list[str] = field(default_factory=list)
+    # The steps that this one depends on directly.
     needs: list[str] = field(default_factory=list)
-    # Values that it made and nobody can keep, so that it runs again whenever they are needed.
+    # The names of variables whose values cannot be stored. The step runs again whenever they are needed.
     unstorable: list[str] = field(default_factory=list)
-    # Of its last run; what is long is cut.
+    # The standard output and error of the last run, each cut at 64 KiB.
     stdout: str = ""
     stderr: str = ""
+    # The `repr` of the last expression, cut at 10 000 bytes. None: there is none, or its value is None.
     value: str | None = None
     failure: GraphFailure | None = None
+    # The duration of the last run in milliseconds. 0 before the first run.
     duration_ms: int = 0
 
 
 @record()
 @dataclass
 class GraphChanges:
-    """The result of a change: the steps that run next, and why the new source cannot be read."""
+    """The effect of a change: the steps that run next, and the reason for which a new source is not valid Python."""
 
     stale: list[str] = field(default_factory=list)
     failure: GraphFailure | None = None
@@ -87,7 +95,9 @@ class GraphChanges:
 @record()
 @dataclass
 class GraphReplay:
-    """The result of a run. `reused` steps got the answer of an earlier run for the same input."""
+    """The effect of a run: the names of the steps that ran, were reused from an earlier run with the same inputs,
+    failed, or were blocked by a failed step; the number of untouched steps; and warnings.
+    """
 
     ran: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
@@ -100,7 +110,7 @@ class GraphReplay:
 @record()
 @dataclass
 class GraphValue:
-    """A value that a failure may have to do with."""
+    """A value that a failure may depend on, and the step that computed it (None: no step did)."""
 
     name: str
     text: str
@@ -110,7 +120,7 @@ class GraphValue:
 @record()
 @dataclass
 class GraphDiagnosis:
-    """The cause of a step's failure, as far as it can be told."""
+    """A diagnosis of a failure: the step that probably causes it, and the reason for naming that step."""
 
     step: str
     failure: GraphFailure
@@ -122,7 +132,9 @@ class GraphDiagnosis:
 @record()
 @dataclass
 class GraphPatch:
-    """A patch that was kept: the step, its source now, how many sources were tried, and what ran because of it."""
+    """A change that repaired a failure: the step, its new source, the number of sources that were tried, and the
+    effect of the run that followed.
+    """
 
     step: str
     source: str
@@ -132,57 +144,63 @@ class GraphPatch:
 
 
 class Graph:
-    """A graph of this invocation. It is there once a step was added."""
+    """A graph of this invocation. It exists from its first step on. Methods raise UnknownStepError for another step."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def add(self, step: str, source: str) -> GraphChanges:
-        """Adds a step behind the others. A source that cannot be read is kept, and said in the answer."""
+        """Adds a step after the last one. A source that is not valid Python is kept, and reported in the result."""
         changes: GraphChanges = _host.call("graph", "add_step", self.name, step, source)
         return changes
 
     def change(self, step: str, source: str) -> GraphChanges:
-        """Gives a step another source. Raises UnknownStepError."""
+        """Replaces the source of a step."""
         changes: GraphChanges = _host.call("graph", "change_step", self.name, step, source)
         return changes
 
     def remove(self, step: str) -> GraphChanges:
-        """Takes a step out. Raises UnknownStepError."""
+        """Removes a step."""
         changes: GraphChanges = _host.call("graph", "remove_step", self.name, step)
         return changes
 
     def run(self, keep_going: bool = False) -> GraphReplay:
-        """Runs what is stale; with `keep_going` also what needs a step that failed. A failing step is no error."""
+        """Runs the stale steps. With `keep_going` it also runs those that need a failed step.
+
+        A failing step is a result and not an error.
+        """
         replay: GraphReplay = _host.call("graph", "run", self.name, keep_going)
         return replay
 
     def replay(self, step: str) -> GraphReplay:
-        """Runs a step again, and what its new values touch."""
+        """Runs a step again, and then the steps that its new values affect."""
         replay: GraphReplay = _host.call("graph", "replay", self.name, step)
         return replay
 
     def stale(self) -> list[str]:
-        """The steps that would run, in their order."""
+        """Lists the stale steps, in the order in which they will run."""
         steps: list[str] = _host.call("graph", "stale", self.name)
         return steps
 
     def show(self) -> list[GraphStep]:
-        """All steps as they stand."""
+        """Lists the steps, in the order in which they were added."""
         steps: list[GraphStep] = _host.call("graph", "show", self.name)
         return steps
 
     def diagnose(self, step: str | None = None) -> GraphDiagnosis:
-        """The cause of a failure of `step`, or of the first that failed. Raises InvalidError when none did."""
+        """Diagnoses the failure of a step. None: of the first step that failed. Raises InvalidError when none did."""
         found: GraphDiagnosis = _host.call("graph", "diagnose", self.name, step)
         return found
 
     def patch(self, step: str | None = None) -> GraphPatch:
-        """Finds a source with which a failure is gone, and keeps it. Raises FailedError when there is none."""
+        """Repairs the failure of a step by another source. None: of the first step that failed.
+
+        Raises FailedError when no source repairs it.
+        """
         kept: GraphPatch = _host.call("graph", "patch", self.name, step)
         return kept
 
     def export(self, format: GraphFormat = GraphFormat.JSON) -> str:
-        """The graph as a text."""
+        """Exports the graph as text."""
         text: str = _host.call("graph", "export_graph", self.name, format)
         return text

@@ -1,8 +1,7 @@
-"""JSON that others wrote, and JSON for others: settings, contexts, arguments and replies of models.
+"""Reads and writes JSON: settings, contexts, arguments and replies of models.
 
-Stricter than the module `json` where that would only move the trouble: no `NaN`, no number that is
-no float, no half of a surrogate pair, no nesting deeper than `DEPTH_MAX`. Errors say what was
-expected and what was there.
+It is stricter than the module `json`: it refuses `NaN`, numbers that are no float, halves of surrogate pairs, and
+nesting deeper than `DEPTH_MAX`. Errors name the expected and the found value.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL
 
 
 def loads(what: str, text: str) -> Any:
-    """The value of `text`, which is called `what` in the error.
+    """Reads JSON. The error calls the text `what`.
 
-    Raises InvalidError, with the line and the column where the parser stopped.
+    Raises InvalidError with the line and the column at which the parser stopped.
     """
     if not _is_shallow(text) and _depth_until(text, 0)[0] > DEPTH_MAX:
         raise InvalidError(f"{what} cannot be read: it nests deeper than {DEPTH_MAX}")
@@ -47,7 +46,7 @@ def loads(what: str, text: str) -> Any:
 
 
 def loads_object(what: str, text: str) -> dict[str, Any]:
-    """As `loads`, of an object. Empty text is `{}`, so that settings nobody wrote take their defaults."""
+    """As `loads`, for an object. An empty text reads as `{}`, so that missing settings take their defaults."""
     value = loads(what, text) if text.strip() else {}
     if not isinstance(value, dict):
         raise InvalidError(f"{what} must be a JSON object, and is {kind_of(value)}")
@@ -55,19 +54,19 @@ def loads_object(what: str, text: str) -> dict[str, Any]:
 
 
 def dumps(value: Any) -> str:
-    """`value` as JSON. Dataclasses become objects, enums their values, tuples lists.
+    """Writes `value` as JSON. Dataclasses become objects, enums their values, and tuples lists.
 
-    Raises TypeError or ValueError for what JSON has no place for.
+    Raises TypeError or ValueError for a value that JSON cannot hold.
     """
     _check_depth(value)
     return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
 
 
 def first_object(text: str, wanted: Callable[[dict[str, Any]], bool] = lambda value: True) -> dict[str, Any] | None:
-    """The first complete JSON object in `text` that is `wanted`, found by trying every `{`.
+    """Returns the first complete JSON object in `text` for which `wanted` is true. None: there is none.
 
-    Models wrap their JSON in prose, fences and false starts. An object inside another one is only
-    looked at when the outer one cannot be read or is not wanted.
+    Models wrap their JSON in prose, fences and false starts. An object inside another one is only tried when the
+    outer one cannot be read or is not wanted.
     """
     at, left, is_shallow = -1, _LOOKS_MAX * len(text), _is_shallow(text)
     for _ in range(_STARTS_MAX):
@@ -83,13 +82,13 @@ def first_object(text: str, wanted: Callable[[dict[str, Any]], bool] = lambda va
 
 
 def cut(text: str, chars_max: int) -> str:
-    """At most `chars_max` characters of `text`, with a note of what is missing."""
+    """Returns the first `chars_max` characters of `text`, with a note on the missing rest."""
     missing = len(text) - chars_max
     return text if missing <= 0 else f"{text[:chars_max]}… ({missing} more characters)"
 
 
 def tail(text: str, chars_max: int) -> str:
-    """The last `chars_max` characters of `text`: of a failure the end says most."""
+    """Returns the last `chars_max` characters of `text`, where a failure mostly says its cause."""
     return text[max(0, len(text) - chars_max) :]
 
 

@@ -1,6 +1,6 @@
-"""The log of the plugin, for people. It is bounded by the host: what is over is dropped and counted.
+"""The log of the plugin, for people. The host cuts long lines, and drops lines above the limit of an invocation.
 
-`print` goes there too, as do lines on standard error.
+`print` and standard error go there, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ._records import record
 
 @record()
 class Level(enum.Enum):
-    """The level of a line. Warnings and errors become events of the run."""
+    """The severity of a line."""
 
     TRACE = "trace"
     DEBUG = "debug"
@@ -23,25 +23,30 @@ class Level(enum.Enum):
 
 
 def write(level: Level, text: str) -> None:
-    """Adds a line."""
+    """Writes a line. The host cuts it at 4 096 bytes, unless the operator sets another limit."""
     _host.call("log", "write", level, text)
 
 
 def trace(text: str) -> None:
+    """Writes a line with every detail."""
     write(Level.TRACE, text)
 
 
 def debug(text: str) -> None:
+    """Writes a line for the author of the plugin."""
     write(Level.DEBUG, text)
 
 
 def info(text: str) -> None:
+    """Writes a line about a normal event."""
     write(Level.INFO, text)
 
 
 def warn(text: str) -> None:
+    """Writes a line about an unexpected event that the plugin can handle."""
     write(Level.WARN, text)
 
 
 def error(text: str) -> None:
+    """Writes a line about a failure of the plugin."""
     write(Level.ERROR, text)

@@ -1,4 +1,4 @@
-"""The role of a memory backend, whose truth is in its keyvalue space."""
+"""The role of a memory backend: it keeps and finds entries for the host."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from ._records import record
 @record(json=("value",))
 @dataclass
 class Entry:
-    """Something that is kept. `value` is any JSON value."""
+    """An entry. `value` is any JSON value."""
 
+    # The key, unique within its namespace. At most 1 024 bytes.
     key: str
     value: Any
+    # Words to find the entry by.
     tags: list[str] = field(default_factory=list)
-    # Milliseconds since 1970-01-01 UTC; None: kept for ever.
+    # The time at which the entry expires, in milliseconds since 1970-01-01 UTC. None: never.
     expires_at_ms: float | None = None
 
 
 @record()
 @dataclass
 class Hit:
-    """An entry that was found; a higher score fits better."""
+    """An entry that a search found. A higher score is better."""
 
     entry: Entry
     score: float
@@ -33,7 +35,7 @@ class Hit:
 @record()
 @dataclass
 class Page:
-    """Some keys. `cursor` is that of the next page, None on the last one."""
+    """A page of a list of keys. `cursor` is that of the next page; None: this is the last one."""
 
     keys: list[str]
     cursor: str | None = None
@@ -42,37 +44,41 @@ class Page:
 @record(objects=("settings",))
 @dataclass
 class MemoryContext:
-    """The context of a call. `settings` are the operator's for this memory backend."""
+    """Facts about one call."""
 
+    # The settings that the operator wrote for this memory backend.
     settings: dict[str, Any] = field(default_factory=dict)
 
 
 class Memory(ABC):
-    """Derive from it, write its five methods, and mark the class with `@export`.
+    """The base class of a memory backend. Write its five methods, and mark the class with `@export`.
 
-    A new instance of the class is made for each call, with the context of the call as `context`, and the
-    host may start a fresh component between any two: keep what must last in `keyvalue`. Namespaces must not see each other. An entry
-    whose `value` is not JSON never arrives here; the caller gets `invalid`.
+    A new instance of the class is made for each call. Its field `context` is that of the call. Each call runs in a
+    fresh component, so keep entries in `keyvalue`, in a granted directory or on a granted host. Namespaces must not
+    see each other. An entry whose `value` is not JSON never arrives here; the caller gets `invalid`.
     """
 
     context: MemoryContext
 
     @abstractmethod
     def put(self, namespace: str, entry: Entry) -> None:
-        """Keeps an entry in place of the one that has its key."""
+        """Keeps an entry, in place of the one with the same key. Repeating the call must change nothing."""
 
     @abstractmethod
     def get(self, namespace: str, key: str) -> Entry | None:
-        """The entry, unless there is none or it is expired."""
+        """Returns the entry of a key. None: there is none, or it has expired."""
 
     @abstractmethod
     def search(self, namespace: str, query: str, limit: int) -> list[Hit]:
-        """At most `limit` entries, the best first."""
+        """Finds at most `limit` entries that fit the query and have not expired, the best first."""
 
     @abstractmethod
     def delete(self, namespace: str, key: str) -> bool:
-        """Whether there was something to delete."""
+        """Deletes the entry of a key. Returns true when there was one that had not expired."""
 
     @abstractmethod
     def list_keys(self, namespace: str, prefix: str, cursor: str | None, limit: int) -> Page:
-        """At most `limit` keys: the first ones, or those of `cursor`. The contract's `list`."""
+        """Lists at most `limit` keys that start with `prefix`: the first ones, or those of `cursor`.
+
+        The contract calls it `list`.
+        """

@@ -1,4 +1,4 @@
-"""The role of a planner: it plans and reviews, and does not execute."""
+"""The role of a planner: it makes plans of goals and answers of results, and does not do the work."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from .types import Criterion, Issue, Outcome
 @record(objects=("context", "settings"))
 @dataclass
 class Goal:
-    """The goal of a run."""
+    """A goal."""
 
+    # The goal in the words of its author.
     text: str
-    # Project, files at hand, native checks that may be named.
+    # Facts that may help, such as the names of agents and native checks. Ignore unknown fields.
     context: dict[str, Any] = field(default_factory=dict)
-    # Settings that the operator wrote for this planner.
+    # The settings that the operator wrote for this planner.
     settings: dict[str, Any] = field(default_factory=dict)
+    # Criteria for the result as a whole. May be empty.
     criteria: list[Criterion] = field(default_factory=list)
 
 
-# The consequence of a step's failure.
+# The reaction to a step that has failed.
 
 
 @record("OnFailure_Retry")
 @dataclass
 class Retry:
-    """Try again, so many times."""
+    """Try the step again, this many times and at most 5. Then ask the planner for another plan."""
 
     times: int = 1
 
@@ -37,25 +39,25 @@ class Retry:
 @record("OnFailure_Skip")
 @dataclass
 class Skip:
-    """Go on without it."""
+    """Go on without the step."""
 
 
 @record("OnFailure_Replan")
 @dataclass
 class Replan:
-    """Ask the planner again."""
+    """Ask the planner for another plan."""
 
 
 @record("OnFailure_Abort")
 @dataclass
 class Abort:
-    """End the run."""
+    """End the run as incomplete."""
 
 
 OnFailure = Retry | Skip | Replan | Abort
 
 
-# A check that is pinned, with this very text, when the work starts.
+# The content of a check.
 
 
 @record()
@@ -70,13 +72,13 @@ class CheckSource:
 @record("CheckBody_Source")
 @dataclass
 class SourceCheck:
-    """Source code, run in the sandbox on a read-only copy of the work."""
+    """Source code, which the host runs in the sandbox on a read-only copy of the work."""
 
     source: CheckSource
 
 
 def python_check(source: str) -> SourceCheck:
-    """A check that runs Python source."""
+    """Returns a check that runs Python source."""
     return SourceCheck(CheckSource("python", source))
 
 
@@ -94,7 +96,7 @@ CheckBody = SourceCheck | NativeCheck
 @record()
 @dataclass
 class CheckSpec:
-    """A check that a step brings."""
+    """A check of a step, by a name that is unique within the step. The host pins it before the work starts."""
 
     name: str
     body: CheckBody
@@ -103,27 +105,33 @@ class CheckSpec:
 @record()
 @dataclass
 class PlanStep:
-    """A piece of the plan, which becomes one task for an agent."""
+    """A step of a plan: one feature, and one commit. Outside of an ask it needs a criterion or a check."""
 
+    # Unique within the plan: at most 64 letters, digits, hyphens and underscores.
     id: str
+    # One line for people, and the subject of the commit.
     title: str
+    # The instruction to the agent. Not empty.
     instruction: str
     # `functional`, `ui`, `performance`, `security`, `integration`, `testing` or `documentation`.
     category: str = "functional"
-    # 1 to 10; higher goes first.
+    # From 1 to 10; a higher one goes first.
     priority: int = 5
-    # None: the harness chooses by category.
+    # The name of the agent in longhaul.toml. None: the host chooses by category.
     agent: str | None = None
+    # The criteria. Empty: each check is a criterion.
     criteria: list[Criterion] = field(default_factory=list)
     checks: list[CheckSpec] = field(default_factory=list)
+    # The ids of the steps that must pass before.
     depends_on: list[str] = field(default_factory=list)
+    # The reaction where the step fails.
     on_failure: OnFailure = field(default_factory=Retry)
 
 
 @record()
 @dataclass
 class WorkPlan:
-    """Steps, and notes for people."""
+    """A plan: at least one step, and notes for people."""
 
     steps: list[PlanStep]
     notes: str = ""
@@ -132,7 +140,7 @@ class WorkPlan:
 @record()
 @dataclass
 class PlanStepResult:
-    """The result of a step. `outcome` is None for one that never ended."""
+    """The result of a step. `outcome` is None where the agent came to none."""
 
     step: str
     passed: bool
@@ -143,30 +151,34 @@ class PlanStepResult:
 @record(json=("answer",))
 @dataclass
 class Synthesis:
-    """One answer from the outcomes of all steps."""
+    """The answer to a goal."""
 
     answer: Any
-    # Between 0 and 1, in the planner's own opinion.
+    # The planner's own estimate that the answer is right, from 0 to 1. None: no estimate.
     confidence: float | None = None
+    # Contradictions between results, one per item.
     conflicts: list[str] = field(default_factory=list)
+    # Open questions, one per item.
     unknowns: list[str] = field(default_factory=list)
 
 
 class Planner(ABC):
-    """Derive from it, write its three methods, and mark the class with `@export`.
+    """The base class of a planner. Write its three methods, and mark the class with `@export`.
 
-    A new instance of the class is made for each call. Raise UnclearError with a question for a
-    person when the goal cannot be planned as written.
+    A new instance of the class is made for each call. Raise UnclearError with a question for a person when the goal
+    cannot be planned as written. The methods must make the same calls in the same order each time.
     """
 
     @abstractmethod
     def plan(self, goal: Goal) -> WorkPlan:
-        """The steps to the goal."""
+        """Makes a plan for a goal."""
 
     @abstractmethod
     def replan(self, goal: Goal, plan: WorkPlan, results: list[PlanStepResult]) -> WorkPlan:
-        """The steps that are left, after what came of the earlier ones."""
+        """Makes a plan for what is left of a goal. Steps that passed stay; the host drops others that it does not
+        name.
+        """
 
     @abstractmethod
     def synthesize(self, goal: Goal, results: list[PlanStepResult]) -> Synthesis:
-        """The answer to the goal, from what came of the steps."""
+        """Makes the answer to a goal from the results of the steps that passed."""

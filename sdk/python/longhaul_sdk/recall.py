@@ -1,4 +1,4 @@
-"""Working memory of this run and episodic memory of earlier ones. For agents and planners."""
+"""Memory of the run and of earlier runs. For agents and planners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._records import record
 
 @record()
 class Tier(enum.Enum):
-    """The lifetime of a memory."""
+    """The memory that a note belongs to: that of this run, or that of the project."""
 
     WORKING = "working"
     EPISODIC = "episodic"
@@ -21,7 +21,7 @@ class Tier(enum.Enum):
 @record(json=("value",))
 @dataclass
 class Remembered:
-    """Something that was found; `score` is above 0."""
+    """A note that a search found. `score` is its relevance, above 0."""
 
     key: str
     value: Any
@@ -30,17 +30,20 @@ class Remembered:
 
 
 def remember(key: str, value: Any, tier: Tier = Tier.WORKING) -> None:
-    """Keeps any JSON value."""
+    """Keeps a JSON value under a key, in place of the last one.
+
+    A key has at most 512 bytes and a value at most 64 KiB; otherwise it raises LimitError.
+    """
     _host.call("recall", "remember", tier, key, jsontext.dumps(value))
 
 
 def fetch(key: str, tier: Tier = Tier.WORKING) -> Any:
-    """The value; None also when there is none."""
+    """Returns the value of a key. None: there is none, or the value is null."""
     text = _host.call("recall", "fetch", tier, key)
     return None if text is None else jsontext.loads(f"what is remembered as `{key}`", text)
 
 
 def search(query: str, limit: int = 10) -> list[Remembered]:
-    """At most `limit` things that have to do with `query`, the best first, of both tiers."""
+    """Finds at most `limit` notes of both tiers that fit the query, the best first."""
     found: list[Remembered] = _host.call("recall", "search", query, limit)
     return found

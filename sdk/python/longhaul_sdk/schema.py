@@ -1,9 +1,8 @@
 """JSON Schema (2020-12) from type hints, and values of those types from JSON.
 
-Known are `str`, `int`, `float`, `bool`, `None`, `Any`, `list[T]`, `dict[str, T]`, `Optional`, unions,
-`Literal` and dataclasses, each with `Annotated[T, Field(...)]` or `Annotated[T, "what it is"]`. A
-type that contains itself, and any other, is refused when the class is defined and so when the
-plugin is built.
+Supported are `str`, `int`, `float`, `bool`, `None`, `Any`, `list[T]`, `dict[str, T]`, `Optional`, unions, `Literal`
+and dataclasses, each with `Annotated[T, Field(...)]` or `Annotated[T, "description"]`. Other types, and types that
+contain themselves, are refused when the class is defined, and so when the plugin is built.
 """
 
 from __future__ import annotations
@@ -24,7 +23,9 @@ Reader = Callable[[Any, str], Any]
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """Bounds that a type hint cannot say. Lengths are in characters, entries or keys."""
+    """Bounds of a value that a type hint cannot express. Lengths are in characters, items or keys; both ends are
+    included.
+    """
 
     description: str | None = None
     minimum: float | None = None
@@ -35,28 +36,28 @@ class Field:
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """A type as JSON Schema, and how its values are read."""
+    """A type as JSON Schema, with the function that reads its values."""
 
     schema: dict[str, Any]
     read: Reader
 
 
 class Mismatch(InvalidError):
-    """A value that does not fit; the text starts with the path of what is wrong."""
+    """A value that does not satisfy the schema. The text starts with the path of the fault."""
 
 
 def schema_of(hint: Any) -> dict[str, Any]:
-    """The JSON Schema of a type."""
+    """Returns the JSON Schema of a type. Raises TypeError for a type that is not supported."""
     return shape_of(hint).schema
 
 
 def read_as(hint: Any, value: Any, what: str = "the value") -> Any:
-    """`value`, which came from JSON, as the type `hint`. Raises InvalidError that names what is wrong."""
+    """Reads `value`, which came from JSON, as the type `hint`. Raises InvalidError that names the fault."""
     return shape_of(hint).read(value, what)
 
 
 def shape_of(hint: Any, within: tuple[Any, ...] = ()) -> Shape:
-    """Raises TypeError for a type that no schema can be made of."""
+    """Returns the shape of a type. Raises TypeError for a type that is not supported."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return _annotated(shape_of(arguments[0], within), arguments[1:])
@@ -85,7 +86,7 @@ def shape_of(hint: Any, within: tuple[Any, ...] = ()) -> Shape:
 
 
 def object_of(fields: dict[str, tuple[Shape, bool]], what: str) -> Shape:
-    """An object with these fields and no others; each is a shape and whether it must be there."""
+    """Returns the shape of an object with these fields and no others. Each is a shape and whether it is required."""
     schema = {
         "type": "object",
         "properties": {name: shape.schema for name, (shape, _) in fields.items()},

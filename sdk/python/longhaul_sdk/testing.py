@@ -1,7 +1,7 @@
-"""A host for unit tests, in plain Python: scripted where it would answer, and open to be looked at.
+"""A host for unit tests in plain Python: its answers are scripted, and its state can be inspected.
 
-It stands in for the imports, not for the sandbox: limits are not counted, grants are not asked, and
-every role has every import.
+It replaces the imports, and not the sandbox: it counts no limits, checks no grants, and gives every role every
+import.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Request:
 
     @property
     def last(self) -> str:
-        """The last text that was said to it."""
+        """The last text in the messages. Empty: there is none."""
         texts = [part for message in self.messages for part in message.parts if isinstance(part, str)]
         return texts[-1] if texts else ""
 
 
 @dataclass
 class FakeTool:
-    """A tool made of plain callables, which get the arguments by name."""
+    """A tool of plain callables, which get the arguments by name."""
 
     id: str
     functions: Mapping[str, Callable[..., Any]]
@@ -57,11 +57,11 @@ class FakeTool:
 
 @dataclass
 class Host:
-    """Enter it with `with`, and everything in `longhaul_sdk` that asks the host asks this one.
+    """A host for the calls of `longhaul_sdk` within `with`.
 
-    `replies` are given one after the other; a callable is called with the Request. A check is a
-    report, or whether it passes. A sub-agent is a callable from task to outcome. Steps of graphs are
-    kept and do not run: `graph_runs` says what each run did, the two maps what is found of a step.
+    `replies` are given one after the other; a callable is called with the Request. A check is a report, or whether
+    it passes. An agent is a callable from task to outcome. Steps of graphs are kept and do not run: `graph_runs`
+    has the result of each run, in order, and the two maps have the diagnosis and the patch of a step.
     """
 
     replies: Iterable[ScriptedReply] = ()
@@ -71,9 +71,10 @@ class Host:
     graph_runs: Iterable[GraphReplay] = ()
     graph_diagnoses: Mapping[str, GraphDiagnosis] = field(default_factory=dict)
     graph_patches: Mapping[str, GraphPatch] = field(default_factory=dict)
+    # The time of the clock, in milliseconds since 1970-01-01 UTC. A `sleep` moves it.
     now_ms: float = 1_750_000_000_000.0
 
-    # State that the plugin left behind.
+    # The state that the plugin left.
     keyvalue: dict[str, bytes] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
@@ -101,14 +102,14 @@ class Host:
     def run(self, plugin: type, export: str, *arguments: Any) -> Any:
         """Calls an export by its name in the contract: `host.run(Reporter, "run", task)`.
 
-        As in a component, an exception that is none of `longhaul_sdk.errors` becomes a FailedError.
+        As in a component, an exception outside of `longhaul_sdk.errors` becomes a FailedError.
         """
         return dispatch(role_of(plugin), plugin, export, *arguments)
 
     def call(
         self, tool: type[Tool], function: str, arguments: dict[str, Any] | str, context: CallContext | None = None
     ) -> Any:
-        """Calls a function of a tool and gives its output. Arguments may be JSON text, also broken."""
+        """Calls a function of a tool and returns its output. `arguments` may be JSON text, also broken."""
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
         result: ToolResult = self.run(tool, "call", function, text, context or CallContext())
         return _through_json(result.output)

@@ -1,4 +1,4 @@
-"""Wait. In an agent and a planner the wait is durable: it goes on where it was after a restart."""
+"""A timer. In an agent and a planner the wait is durable: after a restart of the host only the rest of it is waited."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from . import _host
 
 
 def sleep(duration_ms: int) -> None:
-    """Waits for `duration_ms` milliseconds. An evaluator cannot."""
+    """Waits for `duration_ms` milliseconds. An evaluator cannot wait."""
     _host.call("timer", "sleep", duration_ms)

@@ -1,9 +1,8 @@
-"""The role of a tool: functions that touch the world as far as the tool was granted.
+"""The role of a tool: it offers functions to agents.
 
-A function is an ordinary method with type hints and the decorator `@function`. Its name, its first
-paragraph and its hints make what the host is told; arguments are checked against the hints before
-the method sees them. Nothing is called that the contract does not ask for: `prepare` and `verify`
-exist for functions with the effect `verifiable` only.
+A function is an ordinary method with type hints and the decorator `@function`. Its name, the first paragraph of its
+docstring and its hints make its description; arguments are checked against the hints before the method is called.
+`prepare` and `verify` exist only for functions with the effect `verifiable`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ EffectName = Literal["read-only", "idempotent", "verifiable", "acts"]
 
 @record()
 class EffectClass(enum.Enum):
-    """The effect class of a function; it decides the next move of a resume when a call was cut off."""
+    """The effect class of a function. It decides what the host does with a call that was cut off."""
 
     READ_ONLY = "read-only"
     IDEMPOTENT = "idempotent"
@@ -41,7 +40,7 @@ class EffectClass(enum.Enum):
 @record(objects=("parameters",))
 @dataclass
 class Function:
-    """A function as the host is told of it. `parameters` is a JSON Schema (2020-12)."""
+    """The description of a function. `parameters` is a JSON Schema (2020-12) of its arguments."""
 
     name: str
     description: str
@@ -52,7 +51,7 @@ class Function:
 @record()
 @dataclass
 class ToolInfo:
-    """A tool as the host is told of it."""
+    """The description of a tool."""
 
     id: str
     description: str
@@ -62,22 +61,22 @@ class ToolInfo:
 @record(objects=("settings",))
 @dataclass
 class CallContext:
-    """The context of a call, for a function with a parameter of this type; it is no argument of the caller."""
+    """Facts about one call, for a method with a parameter of this type. The caller does not pass it."""
 
-    # The same for every attempt of one call, different for every other call.
+    # The same for every attempt of one call, and different for every other call.
     idempotency_key: str = "test"
-    # Time left for the call, in milliseconds.
+    # The time that the call may still take, in milliseconds.
     remaining_ms: int = 30_000
-    # Counts from 1.
+    # The number of the attempt, from 1.
     attempt: int = 1
-    # Settings that the operator wrote for this tool.
+    # The settings that the operator wrote for this tool. A secret in them is a placeholder.
     settings: dict[str, Any] = field(default_factory=dict)
 
 
 @record(outputs=("output",))
 @dataclass
 class ToolResult:
-    """A function's answer. Return the bare output, or one of these to say that it is cut."""
+    """The result of a function. Return the bare output, or a ToolResult to mark it as cut."""
 
     output: Any
     truncated: bool = False
@@ -88,7 +87,7 @@ class ToolResult:
 
 @dataclass
 class Happened:
-    """It happened, and this is what the call would have answered."""
+    """The call had its effect, with this output."""
 
     output: Any
     truncated: bool = False
@@ -96,12 +95,12 @@ class Happened:
 
 @dataclass
 class DidNotHappen:
-    """It did not happen; the call may be made."""
+    """The call had no effect."""
 
 
 @dataclass
 class Unknown:
-    """It cannot be told; a person is asked with these words."""
+    """The tool cannot tell. The host asks a person and shows this text."""
 
     question: str
 
@@ -117,7 +116,7 @@ def _verification_case(value: Verification) -> tuple[str, tuple[Any, ...]]:
 
 
 class ToolFunction(Generic[P, R]):
-    """A method that `@function` wrapped. Called on an instance it is the method."""
+    """A method with the decorator `@function`. A call on an instance calls the method."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], R], effect: EffectName, name: str | None) -> None:
         self.__doc__ = method.__doc__
@@ -135,19 +134,19 @@ class ToolFunction(Generic[P, R]):
         return self if instance is None else self.method.__get__(instance, owner)
 
     def prepare(self, method: C) -> C:
-        """Marks the method that notes what `verify` will need, before the call starts. It has no effect.
+        """Marks the method that returns the facts by which `verify` can recognise the effect of a call.
 
-        It takes the arguments of the function, and the context by a parameter of the type CallContext if it has one.
-        It answers any JSON value.
+        The host calls it before the call. It takes the arguments of the function, and the context where it has a
+        parameter of the type CallContext. It returns any JSON value, and must have no effect.
         """
         self._needs_verifiable("prepare")
         self.prepare_method = method
         return method
 
     def verify(self, method: C) -> C:
-        """Marks the method that tells whether a call that was cut off has happened.
+        """Marks the method that tells whether a call that was cut off, or whose answer was lost, had its effect.
 
-        It takes what `prepare` answered, and then what the one for `prepare` takes.
+        Its first argument is the result of `prepare`; the others are those of `prepare`. It must have no effect.
         """
         self._needs_verifiable("verify")
         self.verify_method = method
@@ -161,23 +160,24 @@ class ToolFunction(Generic[P, R]):
 def function(
     *, effect: EffectName = "acts", name: str | None = None
 ) -> Callable[[Callable[Concatenate[Any, P], R]], ToolFunction[P, R]]:
-    """Makes a method of a Tool a function that can be called from outside.
+    """Makes a method of a Tool a function that agents can call.
 
-    `effect` is what a resume may rely on when a call was cut off: `read-only` (may be repeated),
-    `idempotent` (the same idempotency key has the effect once), `verifiable` (`verify` can tell
-    whether it happened) or `acts` (never repeated without a person). The operator must confirm a
-    claim that what the tool was granted does not prove.
+    `effect` is the claim that decides about a call that was cut off: `read-only` (the host repeats it),
+    `idempotent` (the host repeats it with the same idempotency key), `verifiable` (the host asks `verify`) or
+    `acts` (the host asks a person). The host uses the claim where the grants of the tool prove it or the operator
+    confirms it.
     """
     return lambda method: ToolFunction(method, effect, name)
 
 
 class Tool:
-    """Derive from it, write methods with `@function`, and mark the class with `@export`.
+    """The base class of a tool. Write methods with `@function`, and mark the class with `@export`.
 
-    The docstring is the tool's description. A new instance of the class is made for each call.
+    The docstring of the class is the description of the tool. A new instance of the class is made for each call.
     """
 
-    # The name by which it is called; without one, that of the class in kebab-case.
+    # The name for people; the operator may grant the tool by another one. Default: the name of the class in
+    # kebab-case.
     id: ClassVar[str]
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -191,7 +191,7 @@ class Tool:
 
 @dataclasses.dataclass(frozen=True)
 class Described:
-    """A function with all that was derived from it."""
+    """A function with its derived description."""
 
     function: ToolFunction[..., Any]
     info: Function
@@ -201,7 +201,7 @@ class Described:
 
 
 def describe(cls: type[Tool]) -> ToolInfo:
-    """Raises TypeError for a tool that cannot be described."""
+    """Returns the description of a tool. Raises TypeError for a tool that cannot be described."""
     functions = [described.info for described in described_functions(cls).values()]
     if not functions:
         raise TypeError(f"`{cls.__name__}` has no functions; mark its methods with `@function(effect=...)`")
@@ -209,7 +209,7 @@ def describe(cls: type[Tool]) -> ToolInfo:
 
 
 def described_functions(cls: type[Tool]) -> dict[str, Described]:
-    """The functions of a tool by name, those of its base classes first."""
+    """Returns the functions of a tool by name, those of its base classes first."""
     known: dict[str, Described] | None = vars(cls).get("_described")
     if known is None:
         known = _describe_functions(cls)
@@ -239,7 +239,7 @@ def call(tool: Tool, name: str, arguments: str, context: CallContext) -> ToolRes
 
 
 def prepare(tool: Tool, name: str, arguments: str, context: CallContext) -> str:
-    """Gives `{}` where there is nothing to prepare."""
+    """Calls the `prepare` method of a function. Returns `{}` where there is none."""
     described, values = _find(tool, name, arguments)
     method = described.function.prepare_method
     if method is None:
@@ -248,7 +248,7 @@ def prepare(tool: Tool, name: str, arguments: str, context: CallContext) -> str:
 
 
 def verify(tool: Tool, name: str, arguments: str, prepared: str, context: CallContext) -> Verification:
-    """Gives Unknown where the function cannot tell."""
+    """Calls the `verify` method of a function. Returns Unknown where there is none."""
     described, values = _find(tool, name, arguments)
     method = described.function.verify_method
     if method is None:

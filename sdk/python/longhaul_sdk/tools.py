@@ -1,4 +1,4 @@
-"""Call the tools that were granted. For agents."""
+"""Calls of the tools that the operator granted. For agents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["EffectClass", "Function", "ToolCall", "ToolInfo", "ToolResult", "ava
 @record(objects=("arguments",))
 @dataclass
 class ToolCall:
-    """A call of a function of a tool."""
+    """A call of a function of a tool. `arguments` satisfy the schema of the function."""
 
     tool: str
     function: str
@@ -36,7 +36,7 @@ class _Calls:
 
 
 def available() -> list[ToolInfo]:
-    """The tools that were granted. The contract's `list`."""
+    """Lists the granted tools, and the host's own tool `context` where there is one. The contract calls it `list`."""
     found: list[ToolInfo] = _host.call("tools", "list")
     _Calls.reads_again = any(
         tool.id == "context" and any(function.name == "read_again" for function in tool.functions) for tool in found
@@ -45,26 +45,31 @@ def available() -> list[ToolInfo]:
 
 
 def call(tool: str, function: str, /, **arguments: Any) -> Any:
-    """The output of a call: `call("notes", "save", name="a", text="b")`. Raises what the tool answered."""
+    """Calls a function and returns its output: `call("notes", "save", name="a", text="b")`. Raises the error of the
+    tool.
+    """
     return call_raw(ToolCall(tool, function, arguments)).output
 
 
 def call_raw(call: ToolCall) -> ToolResult:
-    """As `call`, with whether the output was cut; one that was cut may be text that is JSON no more."""
+    """As `call`, with a mark on an output that was cut, which may no longer be JSON."""
     _Calls.made += 1
     result: ToolResult = _host.call("tools", "call", call)
     return result
 
 
 def call_many(calls: Sequence[ToolCall]) -> list[ToolResult | Error]:
-    """Runs the calls beside each other; answers and errors come in their order, and none is raised."""
+    """Makes up to 64 calls concurrently. Results and errors are in the order of the calls; none is raised."""
     _Calls.made += len(calls)
     answers: list[ToolResult | Error] = _host.call("tools", "call_many", list(calls))
     return answers
 
 
 def beginning(output: str, chars_max: int) -> str:
-    """At most so many characters of what the last call answered, with how to read on where the host keeps the rest."""
+    """Returns the first `chars_max` characters of the output of the last call.
+
+    A note says how much is missing and, where the host keeps the output, how to read on.
+    """
     if len(output) <= chars_max or not _Calls.reads_again or len(output.encode()) < _KEPT_BYTES_MIN:
         return jsontext.cut(output, chars_max)
     arguments = jsontext.dumps({"id": f"call-{_Calls.made}"})

@@ -73,7 +73,7 @@ pub use http_imports::wasi::http;
 #[cfg(feature = "http")]
 pub use imports::wasi::io::streams;
 
-/// The role of an agent: one task to one outcome.
+/// The role of an agent: it does tasks.
 pub mod agent {
     mod generated {
         wit_bindgen::generate!({
@@ -100,7 +100,7 @@ pub mod agent {
     pub use generated::exports;
 }
 
-/// The role of a planner: plans and reviews, never executes.
+/// The role of a planner: it makes plans of goals and answers of results, and never does the work.
 pub mod planner {
     mod generated {
         wit_bindgen::generate!({
@@ -127,7 +127,7 @@ pub mod planner {
     pub use generated::exports;
 }
 
-/// The role of an evaluator: sees the output and the rubric, nothing else.
+/// The role of an evaluator: it judges work by a rubric.
 pub mod evaluator {
     mod generated {
         wit_bindgen::generate!({
@@ -154,7 +154,7 @@ pub mod evaluator {
     pub use generated::exports;
 }
 
-/// The role of a tool: touches the world as far as it was granted.
+/// The role of a tool: it offers functions to agents, with the directories and hosts that the operator granted.
 pub mod tool {
     mod generated {
         wit_bindgen::generate!({
@@ -182,7 +182,7 @@ pub mod tool {
     pub use generated::exports;
 }
 
-/// The role of a memory backend, whose truth is in its keyvalue space.
+/// The role of a memory backend: it keeps and finds entries for the host.
 pub mod memory {
     mod generated {
         wit_bindgen::generate!({

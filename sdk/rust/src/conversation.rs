@@ -1,6 +1,6 @@
-//! A conversation with a model, for plugins that ask and read the answer.
+//! Conversations with models: texts in, replies out.
 //!
-//! The host keeps the context. What is missing here can be done on [`Conversation::raw`].
+//! The host holds the context. [`Conversation::raw`] has all functions of the contract.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub use crate::bindings::conversation::{
 };
 use crate::bindings::message_types::{Image, Message, Part, Role, ToolCallResult};
 
-/// The operator's model and limits, a reply as text.
+/// The first granted model, its default temperature, and a reply as text of at most 4 096 tokens.
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -28,19 +28,19 @@ impl Default for Options {
     }
 }
 
-/// A context of its own, held by the host.
+/// A conversation with a model, whose context the host holds.
 pub struct Conversation {
     raw: RawConversation,
 }
 
 impl Conversation {
-    /// Opens a conversation with a system prompt.
+    /// Starts a conversation with a system prompt, which may be empty.
     #[must_use]
     pub fn new(system: &str) -> Self {
         Self { raw: RawConversation::new(system) }
     }
 
-    /// Everything that the contract offers.
+    /// The conversation of the contract, with all its functions.
     #[must_use]
     pub fn raw(&self) -> &RawConversation {
         &self.raw
@@ -49,59 +49,59 @@ impl Conversation {
     /// Adds a text of the user.
     ///
     /// # Errors
-    /// Those of `push`.
+    /// The errors of `push`.
     pub fn user(&self, text: impl Into<String>) -> Result<(), Error> {
         self.push(Role::User, Part::Text(text.into()), false)
     }
 
-    /// Adds a text of the user that survives compaction and reset: the task itself.
+    /// Adds a text of the user that stays when the context is cut back or reset: the task itself, for example.
     ///
     /// # Errors
-    /// Those of `push`.
+    /// The errors of `push`.
     pub fn pinned(&self, text: impl Into<String>) -> Result<(), Error> {
         self.push(Role::User, Part::Text(text.into()), true)
     }
 
-    /// Answers a tool that the model asked for.
+    /// Adds the result of a call that the model asked for.
     ///
     /// # Errors
-    /// Those of `push`.
+    /// The errors of `push`.
     pub fn answer(&self, answer: ToolCallResult) -> Result<(), Error> {
         self.push(Role::Tool, Part::ToolResult(answer), false)
     }
 
-    /// Shows pictures, as the user.
+    /// Adds images, in a message of the user.
     ///
     /// # Errors
-    /// Those of `push`.
+    /// The errors of `push`.
     pub fn pictures(&self, pictures: Vec<Image>) -> Result<(), Error> {
         let words = Part::Text("What the tools answered with:".to_owned());
         let parts = std::iter::once(words).chain(pictures.into_iter().map(Part::Image)).collect();
         Ok(self.raw.push(&Message { role: Role::User, parts }, false)?)
     }
 
-    /// Asks the model.
+    /// Asks the model for a reply, and adds the reply to the context.
     ///
     /// # Errors
-    /// Those of `complete`.
+    /// The errors of `complete`.
     pub fn complete(&self, options: &Options) -> Result<Reply, Error> {
         Ok(self.raw.complete(options)?)
     }
 
-    /// Says `prompt` and gives the model's reply.
+    /// Adds `prompt` as a text of the user, and returns the text of the reply.
     ///
     /// # Errors
-    /// Those of `push` and `complete`.
+    /// The errors of `push` and `complete`.
     pub fn text(&self, prompt: &str) -> Result<String, Error> {
         self.user(prompt)?;
         Ok(self.complete(&Options::default())?.text)
     }
 
-    /// Says `prompt` and reads the model's reply, which the host holds to `schema`.
+    /// Adds `prompt` as a text of the user, asks for a reply that satisfies `schema`, and reads it.
     ///
     /// # Errors
-    /// Those of `push` and `complete`; [`Error::Invalid`] when the reply is not a `T` even so, for
-    /// example because it was cut.
+    /// The errors of `push` and `complete`; [`Error::Invalid`] when the reply is not a `T`, for example because it was
+    /// cut.
     pub fn schema<T: DeserializeOwned>(&self, prompt: &str, schema: &Value) -> Result<T, Error> {
         self.user(prompt)?;
         let format = ReplyFormat::Schema(schema.to_string());

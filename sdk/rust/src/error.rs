@@ -1,8 +1,8 @@
-//! An error for the errors of all imports, so that `?` works from an import to an export.
+//! One error for the errors of all imports, so that `?` works from an import to an export.
 //!
 //! Cases that a caller can act on keep their type: a denial with its fix, a limit with its numbers, an outage with its
-//! time. The rest is text. The errors of the imports become the error of each role by the same way, so an export can
-//! use `?` without naming [`Error`].
+//! wait. The others are text. Errors of imports convert to the error of each role in the same way, so an export can use
+//! `?` without naming [`Error`].
 
 use std::fmt;
 
@@ -12,30 +12,30 @@ use crate::bindings::{
     recall, timer, tool_types,
 };
 
-/// A failed request of an import, or of a plugin.
+/// The reason for which a call of an import, or the plugin itself, failed.
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// The request was not granted.
+    /// The operator does not allow it.
     Denied(Denial),
-    /// A cap was reached.
+    /// A limit was reached.
     Limit(LimitHit),
-    /// A service is not there now.
+    /// A service is not available now.
     Unavailable(Outage),
-    /// Somebody must answer a question first.
+    /// A person must answer a question first. The text is the question.
     Blocked(String),
-    /// The request is malformed.
+    /// The request or a value is not valid.
     Invalid(String),
     /// Any other failure.
     Failed(String),
 }
 
 impl Error {
-    /// [`Error::Failed`] with a text.
+    /// Returns [`Error::Failed`] with a text.
     pub fn failed(text: impl Into<String>) -> Self {
         Self::Failed(text.into())
     }
 
-    /// [`Error::Invalid`] with a text.
+    /// Returns [`Error::Invalid`] with a text.
     pub fn invalid(text: impl Into<String>) -> Self {
         Self::Invalid(text.into())
     }

@@ -1,8 +1,7 @@
 //! The export macros: one for each role, and one for a tool that is a list of functions.
 //!
-//! A panic ends the instance, and the host then knows only that it trapped. So each macro first asks that the
-//! words of a panic go to the plugin's log. A panic is never turned into an answer: what the plugin had in its
-//! hands by then is unknown.
+//! A panic ends the instance, and the host sees only a trap. So each macro first sets a hook that writes the text of a
+//! panic to the plugin's log. A panic never becomes a result, because the state of the plugin is unknown then.
 
 use std::sync::Once;
 
@@ -114,7 +113,7 @@ macro_rules! export_tool {
     };
 }
 
-/// Exports a tool that is a function which gives its [`Functions`](crate::Functions).
+/// Exports a tool by a function that returns its [`Functions`](crate::Functions).
 #[macro_export]
 macro_rules! export_functions {
     ($functions:path) => {

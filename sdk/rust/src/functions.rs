@@ -1,8 +1,7 @@
-//! The functions of a tool: one list from which both `describe` and `call` are answered, so that the two
-//! cannot disagree.
+//! The functions of a tool: one list that answers both `describe` and `call`, so that the two cannot disagree.
 //!
-//! Arguments are checked against the schema that the function shows, then read into its type. This module
-//! keeps nothing between calls and has no effect of its own.
+//! Arguments are checked against the schema of the function, and then read into its type. This module keeps no state
+//! between calls and has no effect of its own.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +12,7 @@ use crate::schema::Schema;
 use crate::tool::{CallContext, Verification};
 use crate::tools::{EffectClass, Function, ToolError, ToolInfo, ToolResult};
 
-/// The functions of a tool. Made anew for each export call, which costs a few microseconds.
+/// The functions of a tool. A plugin makes the list anew for each call of an export, which takes a few microseconds.
 pub struct Functions {
     id: String,
     description: String,
@@ -41,16 +40,16 @@ type Prepare = Box<dyn Fn(Value, &CallContext) -> Result<String, ToolError>>;
 type Verify = Box<dyn Fn(Value, &str, &CallContext) -> Result<Verification, ToolError>>;
 
 impl Functions {
-    /// A tool without functions. `id` is its name for people; the operator may give it another.
+    /// Returns a tool without functions. `id` is its name for people; the operator may grant it by another one.
     #[must_use]
     pub fn new(id: &str, description: &str) -> Self {
         Self { id: id.to_owned(), description: description.to_owned(), entries: Vec::new() }
     }
 
-    /// Adds a function that touches nothing. It may be repeated.
+    /// Adds a function that changes nothing. The host repeats a call that was cut off.
     ///
-    /// `run` gets the arguments as its own type. Its answer becomes JSON; an answer with a field `truncated`
-    /// that is true is marked as cut.
+    /// `run` gets the arguments as its own type. Its result becomes the output, as JSON; a result whose field
+    /// `truncated` is true is marked as cut.
     #[must_use]
     pub fn read_only<A: DeserializeOwned, R: Serialize>(
         self,
@@ -62,7 +61,7 @@ impl Functions {
         self.with(name, description, parameters, EffectClass::ReadOnly, run)
     }
 
-    /// Adds a function that has its effect once for each `idempotency_key`. It is sent again after a crash.
+    /// Adds a function that has its effect once for each `idempotency_key`. The host repeats a call that was cut off.
     #[must_use]
     pub fn idempotent<A: DeserializeOwned, R: Serialize>(
         self,
@@ -74,7 +73,7 @@ impl Functions {
         self.with(name, description, parameters, EffectClass::Idempotent, run)
     }
 
-    /// Adds a function that acts on the world. After a crash it is never repeated without a person.
+    /// Adds a function that changes something outside. The host asks a person about a call that was cut off.
     #[must_use]
     pub fn acts<A: DeserializeOwned, R: Serialize>(
         self,
@@ -86,8 +85,8 @@ impl Functions {
         self.with(name, description, parameters, EffectClass::Acts, run)
     }
 
-    /// Makes the function that was added last verifiable. `prepare` notes, before the call, what `verify` will
-    /// need to tell whether the call has happened.
+    /// Makes the last function verifiable. Before a call, `prepare` returns the facts by which `verify` can recognise
+    /// its effect.
     #[must_use]
     pub fn verified<A: DeserializeOwned, P: Serialize + DeserializeOwned>(
         mut self,
@@ -108,7 +107,7 @@ impl Functions {
         self
     }
 
-    /// Answers [`Tool::describe`](crate::tool::Tool::describe).
+    /// The result of [`Tool::describe`](crate::tool::Tool::describe).
     #[must_use]
     pub fn describe(&self) -> ToolInfo {
         let function = |entry: &Entry| Function {
@@ -124,29 +123,29 @@ impl Functions {
         }
     }
 
-    /// Answers [`Tool::call`](crate::tool::Tool::call).
+    /// The result of [`Tool::call`](crate::tool::Tool::call).
     ///
     /// # Errors
-    /// `unknown-function`, `invalid-arguments` with the field, and those of the function.
+    /// `unknown-function`; `invalid-arguments` with the field; the errors of the function.
     pub fn call(&self, function: &str, arguments: &str, context: &CallContext) -> Result<ToolResult, ToolError> {
         let (entry, arguments) = self.find(function, arguments)?;
         (entry.call)(arguments, context)
     }
 
-    /// Answers [`Tool::prepare`](crate::tool::Tool::prepare): `{}` for a function that is not verifiable.
+    /// The result of [`Tool::prepare`](crate::tool::Tool::prepare). It is `{}` for a function that is not verifiable.
     ///
     /// # Errors
-    /// As [`Functions::call`].
+    /// The errors of [`Functions::call`].
     pub fn prepare(&self, function: &str, arguments: &str, context: &CallContext) -> Result<String, ToolError> {
         let (entry, arguments) = self.find(function, arguments)?;
         entry.doubt.as_ref().map_or(Ok("{}".to_owned()), |doubt| (doubt.prepare)(arguments, context))
     }
 
-    /// Answers [`Tool::verify`](crate::tool::Tool::verify): unknown for a function that is not verifiable, about which
-    /// the host never asks.
+    /// The result of [`Tool::verify`](crate::tool::Tool::verify). It is `unknown` for a function that is not
+    /// verifiable, about which the host never asks.
     ///
     /// # Errors
-    /// As [`Functions::call`].
+    /// The errors of [`Functions::call`].
     pub fn verify(
         &self,
         function: &str,

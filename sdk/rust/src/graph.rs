@@ -1,4 +1,4 @@
-//! Code in steps: change one, and only what it touches runs again. For agents.
+//! Graphs of steps of Python code, for agents. After a change only the steps that it affects run again.
 //!
 //! ```ignore
 //! let graph = Graph::named("figures");
@@ -9,7 +9,7 @@
 //! assert_eq!(graph.run()?.ran, ["load", "sum"]);
 //! ```
 //!
-//! A graph belongs to the invocation that made it. Its steps are Python, and see nothing but each other's values.
+//! A graph belongs to the invocation that made it. Its steps see each other's values, and no directories, hosts or tools.
 
 use crate::bindings::graph as host;
 pub use crate::bindings::graph::{
@@ -17,28 +17,28 @@ pub use crate::bindings::graph::{
     GraphStep, GraphValue,
 };
 
-/// A graph of this invocation, by its name. It is there once a step was added.
+/// A graph of this invocation. It exists from its first step on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     name: String,
 }
 
 impl Graph {
-    /// The graph of this name.
+    /// Names a graph. Creates nothing.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into() }
     }
 
-    /// Adds a step behind the others. A source that cannot be read is kept, and said in the answer.
+    /// Adds a step after the last one. A source that is not valid Python is kept, and reported in the result.
     ///
     /// # Errors
-    /// [`GraphError::Invalid`] when there is a step of this name; [`GraphError::Limit`].
+    /// [`GraphError::Invalid`] when a step has this name already; [`GraphError::Limit`].
     pub fn add(&self, step: &str, source: &str) -> Result<GraphChanges, GraphError> {
         host::add_step(&self.name, step, source)
     }
 
-    /// Gives a step another source.
+    /// Replaces the source of a step.
     ///
     /// # Errors
     /// [`GraphError::UnknownStep`]; [`GraphError::Limit`].
@@ -46,7 +46,7 @@ impl Graph {
         host::change_step(&self.name, step, source)
     }
 
-    /// Takes a step out.
+    /// Removes a step.
     ///
     /// # Errors
     /// [`GraphError::UnknownStep`].
@@ -54,7 +54,7 @@ impl Graph {
         host::remove_step(&self.name, step)
     }
 
-    /// Runs what is stale, but for what needs a step that failed. That a step fails is no error.
+    /// Runs the stale steps, except those that need a failed step. A failing step is not an error.
     ///
     /// # Errors
     /// [`GraphError::Denied`] when no Python is installed.
@@ -62,23 +62,23 @@ impl Graph {
         host::run(&self.name, false)
     }
 
-    /// Runs what is stale as a notebook would, past steps that failed.
+    /// Runs the stale steps, and those that need a failed step, too, as a notebook does.
     ///
     /// # Errors
-    /// As [`Graph::run`].
+    /// The errors of [`Graph::run`].
     pub fn run_on(&self) -> Result<GraphReplay, GraphError> {
         host::run(&self.name, true)
     }
 
-    /// Runs a step again, and what its new values touch.
+    /// Runs a step again, and then the steps that its new values affect.
     ///
     /// # Errors
-    /// As [`Graph::run`], and [`GraphError::UnknownStep`].
+    /// The errors of [`Graph::run`]; [`GraphError::UnknownStep`].
     pub fn replay(&self, step: &str) -> Result<GraphReplay, GraphError> {
         host::replay(&self.name, step)
     }
 
-    /// The steps that would run, in their order.
+    /// Lists the stale steps, in the order in which they will run.
     ///
     /// # Errors
     /// [`GraphError::Invalid`] when there is no such graph.
@@ -86,7 +86,7 @@ impl Graph {
         host::stale(&self.name)
     }
 
-    /// All steps as they stand.
+    /// Lists the steps, in the order in which they were added.
     ///
     /// # Errors
     /// [`GraphError::Invalid`] when there is no such graph.
@@ -94,23 +94,23 @@ impl Graph {
         host::show(&self.name)
     }
 
-    /// The cause of a step's failure; without a step, of the first that failed.
+    /// Diagnoses the failure of a step. None: of the first step that failed.
     ///
     /// # Errors
-    /// [`GraphError::Invalid`] when none did.
+    /// [`GraphError::Invalid`] when no step failed.
     pub fn diagnose(&self, step: Option<&str>) -> Result<GraphDiagnosis, GraphError> {
         host::diagnose(&self.name, step)
     }
 
-    /// Finds a source with which a failure is gone, and keeps it.
+    /// Repairs the failure of a step by another source. None: of the first step that failed.
     ///
     /// # Errors
-    /// [`GraphError::Failed`] when none was found, with how many were tried.
+    /// [`GraphError::Failed`] when no source repairs it, with the number of sources that were tried.
     pub fn patch(&self, step: Option<&str>) -> Result<GraphPatch, GraphError> {
         host::patch(&self.name, step)
     }
 
-    /// The graph as JSON or for Graphviz.
+    /// Exports the graph as text: as JSON or for Graphviz.
     ///
     /// # Errors
     /// [`GraphError::Invalid`] when there is no such graph.

@@ -1,14 +1,14 @@
-//! Pictures as tools hand them over: data URLs.
+//! Images in the outputs of tools, as data URLs.
 //!
-//! Refuses what is not one of the four kinds that a message may hold, and data that is not whole: it is left as the
-//! text that it was.
+//! Only the four media types that every message may hold are images here, and only with complete data. Other texts stay
+//! texts.
 
 use crate::message_types::Image;
 
-/// Media types that a message may hold.
+/// Media types that are images here.
 const KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
-/// The picture of a data URL such as `data:image/png;base64,...`; none for any other text.
+/// Returns the image of a data URL such as `data:image/png;base64,...`. None: the text is not such a URL.
 #[must_use]
 pub fn of_data_url(text: &str) -> Option<Image> {
     let (media_type, data) = text.strip_prefix("data:")?.split_once(";base64,")?;

@@ -1,14 +1,14 @@
-//! Reading JSON that others wrote: settings, contexts, arguments and the replies of models.
+//! Reads JSON of other authors: settings, contexts, arguments and the replies of models.
 //!
-//! Errors say what was expected and what was there; nothing here panics on any text.
+//! Errors name the expected and the found value. No text makes these functions panic.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::Error;
 
-/// Reads `text`, which is called `what` in the error. Empty text reads as `{}`, so that settings
-/// nobody wrote take their defaults.
+/// Reads `text`, which the error calls `what`. An empty text reads as `{}`, so that missing settings take their
+/// defaults.
 ///
 /// # Errors
 /// [`Error::Invalid`] with the field, the line and the column.
@@ -18,10 +18,10 @@ pub fn read<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, Error> {
     serde_json::from_str(text).map_err(|error| Error::Invalid(cut(&format!("{what}: {error}"), 500)))
 }
 
-/// The first complete JSON object in `text` that satisfies `wanted`, found by trying every `{`.
+/// Returns the first complete JSON object in `text` that satisfies `wanted`. Tries the first 1 000 `{`.
 ///
-/// Models wrap their JSON in prose, fences and false starts. An object inside another one is only
-/// looked at when the outer one cannot be read or is not wanted.
+/// Models wrap their JSON in prose, fences and false starts. An object inside another one is only tried when the outer
+/// one cannot be read or is not wanted.
 pub fn first_object(text: &str, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
     let starts = text.match_indices('{').map(|(at, _)| at);
     // Every start could read to the end of the text; a reply of nothing but `{` must not cost its
@@ -37,7 +37,7 @@ fn object_at(text: &str) -> Option<Value> {
     values.next()?.ok().filter(Value::is_object)
 }
 
-/// The first `chars_max` characters of `text`, with a note of the missing rest.
+/// Returns the first `chars_max` characters of `text`, with a note on the missing rest.
 #[must_use]
 pub fn cut(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
@@ -49,7 +49,7 @@ pub fn cut(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// The last `chars_max` characters of `text`: of a failure the end says most.
+/// Returns the last `chars_max` characters of `text`, where a failure mostly says its cause.
 #[must_use]
 pub fn tail(text: &str, chars_max: usize) -> &str {
     let skipped = text.chars().count().saturating_sub(chars_max);

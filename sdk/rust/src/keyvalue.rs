@@ -1,7 +1,7 @@
-//! The private, durable key-value space of a tool or a memory backend: the contract's functions, and JSON
-//! values and whole listings on top of them.
+//! The private, durable key-value space of a tool or a memory backend: the functions of the contract, and functions for
+//! JSON values and for whole listings.
 //!
-//! A key has at most 1 024 bytes and a value 4 MiB; beyond that `set` gives the limit by its name.
+//! A key has at most 1 024 bytes and a value at most 4 MiB; otherwise `set` returns the limit.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 pub use crate::bindings::keyvalue::{KeyPage, KeyvalueError, delete, exists, get, list_keys, set};
 
-/// The value of `key`, which [`set_json`] wrote.
+/// Returns the JSON value of a key. None: the key does not exist.
 ///
 /// # Errors
-/// Those of `get`; [`Error::Invalid`] when the value is not a `T`.
+/// The errors of `get`; [`Error::Invalid`] when the value is not a `T`.
 pub fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<T>, Error> {
     let read = |bytes: Vec<u8>| {
         let wrong = |error| Error::Invalid(crate::json::cut(&format!("the value of the key `{key}`: {error}"), 500));
@@ -21,18 +21,18 @@ pub fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<T>, Error> {
     get(key)?.map(read).transpose()
 }
 
-/// Keeps `value` under `key`, in the place of what was there.
+/// Sets the value of a key to a JSON value.
 ///
 /// # Errors
-/// Those of `set`.
+/// The errors of `set`.
 pub fn set_json(key: &str, value: &impl Serialize) -> Result<(), Error> {
     Ok(set(key, &serde_json::to_vec(value)?)?)
 }
 
-/// All keys that start with `prefix`, page after page, in the order of their code points.
+/// Lists all keys that start with `prefix`, in the order of their code points.
 ///
 /// # Errors
-/// Those of `list_keys`.
+/// The errors of `list_keys`.
 pub fn keys(prefix: &str) -> Result<Vec<String>, Error> {
     let (mut keys, mut cursor) = (Vec::new(), None);
     loop {

@@ -15,11 +15,10 @@
 //! longhaul_sdk::export_agent!(Writer);
 //! ```
 //!
-//! All roles share one set of types, so a helper can serve an agent and an evaluator alike. A plugin
-//! needs no path to the WIT files. What it does not call, it does not import, but for `log`, where the
-//! words of a panic go. Outside of [`react`], which says its caps, this crate never retries, never
-//! caps and never hides an error of the host: that is policy, and policy is the plugin's or the
-//! operator's.
+//! All roles share one set of types, so one function can serve an agent and an evaluator. A plugin needs no path to the
+//! WIT files. It imports only the interfaces that it calls, and `log`, which receives the text of a panic. Outside of
+//! [`react`], which documents its limits, this crate never retries, never limits and never hides an error of the host:
+//! that is the policy of the plugin or of the operator.
 
 mod bindings;
 pub mod conversation;
@@ -49,8 +48,8 @@ pub use conversation::Conversation;
 pub use error::Error;
 pub use functions::Functions;
 
-/// Has a plugin use the heap that its memory begins with before the memory grows, which costs the host more than a small
-/// call. `std`'s own version does not yet.
+/// An allocator that uses the memory which a module starts with before it grows the memory. Growing costs the host more
+/// than a small call, and the allocator of `std` always grows.
 #[cfg(all(target_family = "wasm", feature = "heap"))]
 #[global_allocator]
 static HEAP: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
@@ -63,7 +62,7 @@ impl planner::CheckBody {
     }
 }
 
-/// An outcome without confidence or unknowns.
+/// Returns an outcome without confidence and without unknowns. `output` is the result, of any shape.
 #[must_use]
 pub fn outcome(output: &serde_json::Value, summary: impl Into<String>) -> types::Outcome {
     types::Outcome { output: output.to_string(), summary: summary.into(), confidence: None, unknowns: Vec::new() }

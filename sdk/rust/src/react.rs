@@ -1,9 +1,8 @@
-//! Reason, act, observe: the loop of an agent that lets a model pick tools.
+//! A loop in which a model calls tools until it finishes: reason, act, observe.
 //!
-//! [`React`] is the whole of it, with words of its own for the model. [`drive`] is the loop alone, for agents
-//! that have their own words. What a tool says, its errors among it, is an observation for the model; errors of
-//! the model's side end the loop with their type. The loop never judges the work, and it has no endless case:
-//! steps and unreadable replies in a row are both capped.
+//! [`React`] is the whole loop with prompts of its own. [`drive`] is the loop alone, for agents with their own prompts.
+//! Outputs and errors of tools are observations for the model; errors of the conversation end the loop with their type.
+//! The loop never judges the work, and it always ends: the steps and the unreadable replies in a row are limited.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +13,7 @@ use crate::tools::{self, ToolCall, ToolError, ToolInfo, ToolResult};
 use crate::types::{LimitHit, Outcome, Task};
 use crate::{Conversation, Error, json as text, schema};
 
-/// An agent by settings alone.
+/// An agent that needs settings alone.
 ///
 /// ```ignore
 /// fn run(task: Task) -> Result<Outcome, AgentError> {
@@ -22,7 +21,7 @@ use crate::{Conversation, Error, json as text, schema};
 /// }
 /// ```
 ///
-/// Each step the model replies with one JSON object, and is held to a schema of it:
+/// In each step the model replies with one JSON object, which a schema describes:
 /// `{"action": "tool", "tool", "function", "arguments"}` or `{"action": "finish", "output", "summary"}`.
 #[derive(Clone, Debug)]
 pub struct React {
@@ -31,14 +30,14 @@ pub struct React {
     options: Options,
 }
 
-/// Caps that end the loop and cut an observation.
+/// The limits of the loop and of an observation.
 #[derive(Clone, Copy, Debug)]
 pub struct Caps {
-    /// Replies of the model. Default 10.
+    /// The most replies of the model. Default 10.
     pub steps_max: u32,
-    /// Replies in a row that cannot be read. Default 2: each but the last is answered with what was wrong.
+    /// The most replies in a row that cannot be read. Default 2. Each but the last is answered with its fault.
     pub unreadable_max: u32,
-    /// Longest observation, in characters; the rest is cut with a note. Default 4 000.
+    /// The longest observation, in characters; a longer one is cut with a note. Default 4 000.
     pub observation_chars_max: usize,
 }
 
@@ -49,27 +48,28 @@ impl Default for Caps {
 }
 
 impl React {
-    /// An agent with this role in its system prompt, the tools that were granted and the default [`Caps`].
+    /// An agent with this role in its system prompt, the granted tools and the default [`Caps`].
     #[must_use]
     pub fn new(prompt: impl Into<String>) -> Self {
         Self { prompt: prompt.into(), caps: Caps::default(), options: Options::default() }
     }
 
-    /// Replies of the model, at least 1.
+    /// Sets the most replies of the model, at least 1.
     #[must_use]
     pub fn steps_max(mut self, steps_max: u32) -> Self {
         self.caps.steps_max = steps_max.max(1);
         self
     }
 
-    /// All caps at once.
+    /// Sets all limits.
     #[must_use]
     pub fn caps(mut self, caps: Caps) -> Self {
         self.caps = caps;
         self
     }
 
-    /// Model, temperature, seed and the like. The format is the loop's own.
+    /// Sets the options of the requests: the model, the temperature, the seed and others. The loop sets the format
+    /// itself.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
@@ -79,8 +79,8 @@ impl React {
     /// Does the task.
     ///
     /// # Errors
-    /// The limit `steps_max`; [`Error::Failed`] when `unreadable_max` replies in a row could not be read; those
-    /// of the conversation.
+    /// The limit `steps_max`; [`Error::Failed`] when `unreadable_max` replies in a row could not be read; the errors of
+    /// the conversation.
     pub fn run(&self, task: &Task) -> Result<Outcome, Error> {
         let granted = tools::list();
         let options =
@@ -102,86 +102,86 @@ impl React {
     }
 }
 
-/// The agent's side of [`drive`]: it asks, reads, calls and tells.
+/// The agent's part of [`drive`]: it asks the model, reads replies, calls tools and adds messages.
 pub trait Driver {
-    /// The value that the model finishes with.
+    /// The value with which the model finishes.
     type Answer;
 
-    /// Asks the model. `tried` counts the replies just before this one that could not be read.
+    /// Asks the model. `tried` is the number of replies in a row before this one that could not be read.
     ///
     /// # Errors
-    /// Those of the conversation; they end the loop.
+    /// The errors of the conversation, which end the loop.
     fn ask(&mut self, tried: u32) -> Result<Reply, Error>;
 
-    /// Reads a reply, or says what is wrong with it so that the model can mend it.
+    /// Reads a reply.
     ///
     /// # Errors
-    /// The words for the model.
+    /// The fault of the reply, as a text for the model.
     fn read(&self, reply: &str) -> Result<Wish<Self::Answer>, String>;
 
-    /// The call for a request through the provider's own tool calls.
+    /// Returns the call for a request that the provider reports as a tool call.
     ///
     /// # Errors
-    /// The words for the model.
+    /// The fault of the request, as a text for the model.
     fn requested(&self, call: &ToolCallRequest) -> Result<ToolCall, String>;
 
-    /// Calls tools; answers come in the order of the calls.
+    /// Calls tools. Results are in the order of the calls.
     fn call(&mut self, calls: &[ToolCall]) -> Vec<Result<ToolResult, ToolError>>;
 
-    /// Tells the model something.
+    /// Adds a text for the model.
     ///
     /// # Errors
-    /// Those of the conversation; they end the loop.
+    /// The errors of the conversation, which end the loop.
     fn say(&mut self, text: String) -> Result<(), Error>;
 
-    /// Answers a request through the provider's own tool calls.
+    /// Adds the result of a call that the provider reported.
     ///
     /// # Errors
-    /// Those of the conversation; they end the loop.
+    /// The errors of the conversation, which end the loop.
     fn answer(&mut self, answer: ToolCallResult) -> Result<(), Error>;
 
-    /// Shows the model pictures that tools answered with. A driver that shows none leaves them out.
+    /// Adds the images that tools returned. By default they are left out.
     ///
     /// # Errors
-    /// Those of the conversation; they end the loop.
+    /// The errors of the conversation, which end the loop.
     fn show(&mut self, _pictures: Vec<Image>) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// A model's reply, read.
+/// A reply of the model in a readable form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wish<T> {
-    /// The model wants these calls.
+    /// The model asks for these calls.
     Act(Vec<Action>),
-    /// The model is done.
+    /// The model finishes with this value.
     Finish(T),
 }
 
 /// A call that the model asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
-    /// The name that the model called it by, for its observation.
+    /// The name by which the model asked for it. The observation repeats it.
     pub name: String,
-    /// The call, or the reason why it cannot be made; either is told to the model.
+    /// The call, or the reason for which it cannot be made. The model is told either.
     pub call: Result<ToolCall, String>,
 }
 
 /// The end of the loop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End<T> {
-    /// The model finished with this.
+    /// The model finished with this value.
     Finished(T),
-    /// `steps_max` replies, and none of them finished.
+    /// The model gave `steps_max` replies and did not finish.
     OutOfSteps,
-    /// `unreadable_max` replies in a row could not be read; what was wrong with the last one.
+    /// `unreadable_max` replies in a row could not be read. The text is the fault of the last one.
     Unreadable(String),
 }
 
-/// Reasons, acts and observes until an [`End`].
+/// Runs the loop until its [`End`].
 ///
 /// # Errors
-/// Those of the driver's conversation.
+/// The errors of the driver's conversation.
 pub fn drive<D: Driver>(driver: &mut D, caps: &Caps) -> Result<End<D::Answer>, Error> {
     let mut tried = 0;
     for _ in 0..caps.steps_max {
@@ -286,7 +286,7 @@ fn called<D: Driver>(driver: &mut D, calls: &[ToolCall]) -> Vec<Result<ToolResul
     if calls.is_empty() { Vec::new() } else { driver.call(calls) }
 }
 
-/// The words of [`React`].
+/// The driver of [`React`].
 struct Session {
     conversation: Conversation,
     options: Options,
@@ -329,7 +329,7 @@ impl Driver for Session {
     }
 }
 
-/// The task with all that the harness said about it, as a text for a model.
+/// Returns the task with its context, criteria and feedback as a text for a model.
 #[must_use]
 pub fn task_text(task: &Task) -> String {
     let mut words = format!("Task:\n{}", task.instruction.trim());

@@ -1,32 +1,32 @@
-//! The host's account of the repository that a goal or a task is about: the field `repository` of its context.
+//! The field `repository` in the context of a goal or a task: a description of the repository by the host.
 //!
-//! A task that has it is one of code. The repository's authors wrote its words, and [`Repository::text`] tells them to
-//! a model as such.
+//! Only tasks of code have the field. The authors of the repository wrote its texts, and [`Repository::text`] marks them
+//! as theirs for a model.
 
 use serde_json::{Map, Value};
 
-/// The repository as the host found it when the work began.
+/// A description of the repository at the start of the work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repository {
-    /// Files of the repository, and definitions of those that matter. May be empty.
+    /// The files of the repository, and definitions in the important ones. May be empty.
     pub map: String,
-    /// Advice for agents that the repository holds.
+    /// The guides for agents that the repository contains.
     pub guides: Vec<Guide>,
 }
 
-/// A file that a repository keeps for agents.
+/// A file with guidance for agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guide {
-    /// Path of the file.
+    /// The path of the file.
     pub file: String,
-    /// Text of the file.
+    /// The text of the file.
     pub text: String,
-    /// Whether that is all of it.
+    /// Whether `text` is the whole file.
     pub whole: bool,
 }
 
 impl Repository {
-    /// Takes it out of a context; none: the context has no such field.
+    /// Removes the field from a context and returns it. None: the context has no such field.
     #[must_use]
     pub fn take(context: &mut Map<String, Value>) -> Option<Self> {
         context.get("repository").filter(|it| it.is_object())?;
@@ -39,7 +39,7 @@ impl Repository {
         Some(Self { map: repository["map"].as_str().unwrap_or_default().trim_end().to_owned(), guides })
     }
 
-    /// All of it, for a model. Empty when nothing is known.
+    /// The description as a text for a model. Empty when nothing is known.
     #[must_use]
     pub fn text(&self) -> String {
         let map = (!self.map.is_empty()).then(|| format!("The repository as it is now:\n{}", self.map));

@@ -1,25 +1,24 @@
 //! JSON Schemas for the parameters of functions and the replies of models, and a check against them.
 //!
-//! A schema is built from what is here, so that [`Schema::check`] covers every word that it can say: what
-//! `describe` promises is what `call` takes. This is no general validator; a schema that somebody else wrote
-//! is passed on and not interpreted.
+//! A schema is built by the functions of this module alone, so [`Schema::check`] knows every keyword in it, and `call`
+//! accepts exactly what `describe` shows. It does not validate schemas of other authors.
 
 use std::fmt;
 use std::ops::Deref;
 
 use serde_json::{Map, Value, json};
 
-/// A JSON Schema of the 2020-12 draft. It can be used wherever a `&Value` is asked for.
+/// A JSON Schema of the 2020-12 draft. It dereferences to its [`Value`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schema(Value);
 
-/// An object with the fields that are added to it, and no others.
+/// An object with the fields that are added to the schema, and no others.
 #[must_use]
 pub fn object() -> Schema {
     Schema(json!({ "type": "object", "properties": {}, "required": [], "additionalProperties": false }))
 }
 
-/// An object with any fields, for what is passed on as it is.
+/// An object with any fields, which are not checked.
 #[must_use]
 pub fn any_object() -> Schema {
     Schema(json!({ "type": "object" }))
@@ -61,7 +60,7 @@ pub fn list(items: Schema) -> Schema {
     Schema(json!({ "type": "array", "items": items.0 }))
 }
 
-/// A text of this list.
+/// One of these texts.
 #[must_use]
 pub fn one_of<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Schema {
     let texts: Vec<Value> = texts.into_iter().map(|text| text.as_ref().into()).collect();
@@ -73,13 +72,13 @@ fn of_type(name: &str) -> Schema {
 }
 
 impl Schema {
-    /// Says what the value is for; a model reads it.
+    /// Adds a description of the value, for a model.
     #[must_use]
     pub fn about(self, text: &str) -> Self {
         self.with("description", text)
     }
 
-    /// Adds a field of an [`object`] that must be there.
+    /// Adds a required field to an [`object`].
     #[must_use]
     pub fn required(mut self, name: &str, schema: Schema) -> Self {
         if let Some(required) = self.0["required"].as_array_mut() {
@@ -88,8 +87,8 @@ impl Schema {
         self.optional(name, schema)
     }
 
-    /// Adds a field of an [`object`] that may be left out. Models send null for what they leave out, so
-    /// [`Schema::check`] takes a null away.
+    /// Adds an optional field to an [`object`]. Models send null for fields that they leave out, so [`Schema::check`]
+    /// removes a null.
     #[must_use]
     pub fn optional(mut self, name: &str, schema: Schema) -> Self {
         if let Some(properties) = self.0["properties"].as_object_mut() {
@@ -98,29 +97,29 @@ impl Schema {
         self
     }
 
-    /// Bounds a [`text`], in characters.
+    /// Limits the characters of a [`text`], both ends included.
     #[must_use]
     pub fn chars(self, min: u32, max: u32) -> Self {
         self.with("minLength", min).with("maxLength", max)
     }
 
-    /// Bounds a [`number`] or a [`whole`] number, both ends included.
+    /// Limits a [`number`] or a [`whole`] number, both ends included.
     #[must_use]
     pub fn between<N: Into<Value>>(self, min: N, max: N) -> Self {
         self.with("minimum", min).with("maximum", max)
     }
 
-    /// Bounds a [`list`], in items.
+    /// Limits the items of a [`list`], both ends included.
     #[must_use]
     pub fn items(self, min: u32, max: u32) -> Self {
         self.with("minItems", min).with("maxItems", max)
     }
 
-    /// Checks `value`, and brings it into the form that serde reads: no null where a field may be left out,
-    /// no `2.0` for `2`.
+    /// Checks `value`, and brings it into the form that serde reads: no null for a missing optional field, and no `2.0`
+    /// for `2`.
     ///
     /// # Errors
-    /// What is wrong first, with the place of it, such as "`notes[2].name` is missing".
+    /// The first fault with its place, such as "`notes[2].name` is missing".
     pub fn check(&self, value: &mut Value) -> Result<(), String> {
         check(&self.0, value, &Place::Top)
     }

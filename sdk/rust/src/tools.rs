@@ -1,4 +1,4 @@
-//! Calling the tools that were granted, with serde types as arguments and answers.
+//! Calls of the granted tools, with serde types as arguments and outputs.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,16 +8,16 @@ pub use crate::bindings::tool_types::{EffectClass, Function, ToolCall, ToolError
 use crate::bindings::tools as host;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Bytes from which on the host keeps an answer, so that it can be read again.
+/// The length in bytes from which on the host keeps an output, so that it can be read again.
 const KEPT_BYTES_MIN: usize = 4_000;
 
-/// Calls so far, by which the host knows long answers.
+/// The number of calls so far, by which the host finds long outputs.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
-/// Whether the host offers to read them again.
+/// Whether the host offers to read long outputs again.
 static READS_AGAIN: AtomicBool = AtomicBool::new(false);
 
-/// The tools that were granted, with what the host offers by itself.
+/// Lists the granted tools, and the host's own tool `context` where there is one.
 #[must_use]
 pub fn list() -> Vec<ToolInfo> {
     let listed = host::list();
@@ -26,24 +26,24 @@ pub fn list() -> Vec<ToolInfo> {
     listed
 }
 
-/// Makes one call.
+/// Calls a function and waits for its result.
 ///
 /// # Errors
-/// Those of the tool.
+/// The error of the tool.
 pub fn call_raw(call: &ToolCall) -> Result<ToolResult, ToolError> {
     CALLS.fetch_add(1, Ordering::Relaxed);
     host::call(call)
 }
 
-/// Makes calls side by side; the answers are in their order.
+/// Makes up to 64 calls concurrently. Results are in the order of the calls, each with its own error.
 #[must_use]
 pub fn call_many(calls: &[ToolCall]) -> Vec<Result<ToolResult, ToolError>> {
     CALLS.fetch_add(u32::try_from(calls.len()).unwrap_or(u32::MAX), Ordering::Relaxed);
     host::call_many(calls)
 }
 
-/// The beginning of an answer: at most `chars_max` characters, with a note of what is missing and, where the host keeps
-/// it, how to read on. `back` counts the calls from the last one that was made, which is 0.
+/// Returns the first `chars_max` characters of an output, with a note on the missing rest and, where the host keeps the
+/// output, on how to read on. `back` is the number of calls that were made after its call.
 #[must_use]
 pub fn beginning(output: &str, chars_max: usize, back: usize) -> String {
     let Some((at, _)) = output.char_indices().nth(chars_max) else { return output.to_owned() };
@@ -64,10 +64,10 @@ fn noted(output: &str, at: usize, number: Option<usize>) -> String {
     format!("{}… ({missing} more characters{})", &output[..at], read_on.unwrap_or_default())
 }
 
-/// Calls `tool.function` and reads its answer.
+/// Calls `tool.function` and reads its output.
 ///
 /// # Errors
-/// Those of the tool; [`Error::Invalid`] when `arguments` or the answer do not fit.
+/// The error of the tool; [`Error::Invalid`] when `arguments` or the output do not fit their type.
 pub fn call<T: DeserializeOwned>(tool: &str, function: &str, arguments: &impl Serialize) -> Result<T, Error> {
     let arguments = serde_json::to_string(arguments)?;
     let call = ToolCall { tool: tool.to_owned(), function: function.to_owned(), arguments };

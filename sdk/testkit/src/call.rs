@@ -18,64 +18,64 @@ use serde_json::{Value, json};
 /// A call of an export.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Call {
-    /// Asks a tool for its functions.
+    /// Asks a tool for its description.
     Describe,
-    /// Has a tool note what `verify` needs.
+    /// Asks a tool for the facts by which `verify` can recognise the effect of a call.
     Prepare {
         /// The function and its arguments.
         call: ToolCall,
-        /// That of the call.
+        /// The idempotency key of the call: the same for every attempt of it.
         idempotency_key: String,
-        /// Counts from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
-    /// Asks a tool whether a call has happened.
+    /// Asks a tool whether a call had its effect.
     Verify {
         /// The function and its arguments.
         call: ToolCall,
-        /// What `prepare` answered.
+        /// The result of `prepare`, as JSON text.
         prepared: String,
-        /// That of the call.
+        /// The idempotency key of the call: the same for every attempt of it.
         idempotency_key: String,
-        /// Counts from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
-    /// Has a tool do something.
+    /// Calls a function of a tool.
     Tool {
         /// The function and its arguments.
         call: ToolCall,
-        /// The same for every attempt of one call.
+        /// The idempotency key of the call: the same for every attempt of it.
         idempotency_key: String,
-        /// Counts from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
     /// Asks a planner for a plan.
     Plan(Goal),
     /// Asks a planner for another plan.
     Replan(Goal, Plan, Vec<StepResult>),
-    /// Asks a planner to sum up.
+    /// Asks a planner for the answer to a goal.
     Synthesize(Goal, Vec<StepResult>),
-    /// Has an agent do a task.
+    /// Gives an agent a task.
     Run(Task),
-    /// Has an evaluator judge.
+    /// Asks an evaluator for a verdict.
     Judge(Subject, Rubric),
-    /// Has a memory backend keep an entry of a namespace.
+    /// Asks a memory backend to keep an entry of a namespace.
     Put(String, MemoryEntry),
     /// Gets the entry of a namespace and a key.
     Get(String, String),
-    /// Searches a namespace for a query, at most so many.
+    /// Searches a namespace for a query, for at most this number of entries.
     Search(String, String, u32),
     /// Deletes the entry of a namespace and a key.
     Delete(String, String),
     /// Lists the keys of a namespace.
     List {
-        /// The namespace.
+        /// The namespace of the keys.
         namespace: String,
-        /// Beginning of the keys.
+        /// The beginning of the listed keys.
         prefix: String,
-        /// That of the page before; none: the first page.
+        /// The cursor of the page before. None: the first page.
         cursor: Option<String>,
-        /// Most keys in the answer.
+        /// The most keys of the page.
         limit: u32,
     },
 }
@@ -124,19 +124,20 @@ impl Call {
         Self::Prepare { call, idempotency_key: KEY.to_owned(), attempt: 1 }
     }
 
-    /// The question whether a call has happened, with the key of [`Call::tool`]; `prepared` is what `prepare` answered.
+    /// The question whether a call had its effect, with the key of [`Call::tool`]; `prepared` is the result of
+    /// `prepare`.
     #[must_use]
     pub fn verify(call: ToolCall, prepared: String) -> Self {
         Self::Verify { call, prepared, idempotency_key: KEY.to_owned(), attempt: 1 }
     }
 
-    /// A task with nothing but an instruction.
+    /// A task of an instruction alone.
     #[must_use]
     pub fn run(instruction: &str) -> Self {
         Self::Run(TaskInput { instruction: instruction.to_owned(), ..TaskInput::default() }.into())
     }
 
-    /// A goal with nothing but a text.
+    /// A goal of a text alone.
     #[must_use]
     pub fn plan(text: &str) -> Self {
         Self::Plan(GoalInput { text: text.to_owned(), ..GoalInput::default() }.into())
@@ -211,7 +212,7 @@ impl Call {
         }))
     }
 
-    /// The export.
+    /// The name of the export.
     #[must_use]
     pub fn export(&self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
 
-/// Longest line of what a plugin said that is shown, in bytes.
+/// The most bytes of a line of a plugin's text that is shown.
 const LINE_BYTES_MAX: usize = 4_096;
 
 /// An import call that the journal of a pure plugin holds.
@@ -33,14 +33,14 @@ impl fmt::Display for Made {
     }
 }
 
-/// The typed error that a plugin returned, in the words of the contract.
+/// The typed error that a plugin returned, in the cases of the contract.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
     /// The case, for example `invalid-arguments`.
     pub case: String,
-    /// Its content: a text, or a record.
+    /// The value of the case: a text, or a record.
     pub detail: Value,
-    /// All of it for people.
+    /// The whole error, for people.
     pub text: String,
 }
 
@@ -58,20 +58,20 @@ pub enum Ending {
 /// The result of one call.
 #[derive(Debug)]
 pub struct Done {
-    /// The export.
+    /// The name of the export.
     pub export: &'static str,
-    /// Its end.
+    /// The end of the call.
     pub ending: Ending,
-    /// Its usage.
+    /// The resources that the call used.
     pub used: WorkUsage,
     /// Calls of imports, of a planner, an agent or an evaluator. The calls of other plugins are only
     /// counted, in `used`.
     pub calls: Vec<Made>,
-    /// Events of its conversations, as people would hear them.
+    /// The events of its conversations.
     pub events: Vec<Event>,
-    /// Log of the plugin.
+    /// The log of the plugin.
     pub log: Vec<LogLine>,
-    /// Lines of its log that were over the cap.
+    /// The number of lines above the limit of the log.
     pub log_dropped: u64,
     /// Time from start to end, the instance included.
     pub wall: Duration,
@@ -122,7 +122,7 @@ impl Done {
         }
     }
 
-    /// Whether it took its input, and so returned a value, be it one that breaks the contract.
+    /// Whether it accepted its input and returned a value, even one that breaks the contract.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         matches!(self.ending, Ending::Returned(_)) || self.breach().is_some()

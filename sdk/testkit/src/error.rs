@@ -22,29 +22,29 @@ pub enum KitError {
     /// The plugin has another role.
     #[error("plugin `{plugin}` has the role {role}, which exports {}; it has no `{export}`", exports.join(", "))]
     WrongExport {
-        /// The plugin.
+        /// The name of the plugin.
         plugin: String,
         /// Role of the plugin.
         role: &'static str,
         /// The export that was asked for.
         export: String,
-        /// Its exports.
+        /// The exports of the plugin.
         exports: Vec<&'static str>,
     },
     /// The input is not what the export takes.
     #[error("the input of `{export}` is wrong: {reason}")]
     Input {
-        /// The export.
+        /// The name of the export.
         export: String,
-        /// The fault.
+        /// The fault, for people.
         reason: String,
     },
     /// A file of the test cannot be read.
     #[error("`{}`: {reason}", path.display())]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The fault.
+        /// The fault, for people.
         reason: String,
     },
     /// The store of a scene cannot be used.

@@ -30,7 +30,7 @@ const DEPTH_MAX: usize = 20;
 /// Lines of a difference that are shown.
 const DIFFERENCE_LINES_MAX: usize = 60;
 
-/// `scenario.toml`.
+/// The content of a `scenario.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
@@ -54,7 +54,7 @@ pub struct Scenario {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScenarioCall {
-    /// The export.
+    /// The name of the export.
     pub export: String,
     /// Input of the call.
     pub input: Value,
@@ -70,7 +70,7 @@ pub struct ScenarioDirectory {
     pub host: PathBuf,
     /// Path under which the plugin sees the directory.
     pub guest: String,
-    /// `read` or `write`.
+    /// The allowed use: `read` or `write`.
     pub access: Access,
 }
 

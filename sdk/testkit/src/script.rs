@@ -183,7 +183,7 @@ pub(crate) struct ModelAnswer {
     pub times: Option<u32>,
     /// The reply as it is.
     pub text: Option<String>,
-    /// Or as JSON.
+    /// The reply as a JSON value, in place of a text.
     pub json: Option<Value>,
     pub calls: Vec<ScriptedCall>,
     pub reason: Option<StopReason>,

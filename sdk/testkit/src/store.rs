@@ -17,7 +17,7 @@ struct Data {
 }
 
 impl MemoryStore {
-    /// An empty one.
+    /// A store without any data.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -1,4 +1,4 @@
-//! Which crates may depend on each other, and what every manifest says.
+//! The allowed dependencies between crates, and the required fields of every manifest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use crate::graph::{Arrows, circles};
 use crate::packages::packages;
 use crate::tree::{none, read, repository};
 
-/// Which crates of ours a crate may depend on; `*` is all.
+/// The crates of ours that a crate may depend on; `*` is all.
 const ARROWS: &[(&str, &[&str])] = &[
     ("embed-exec", &["longhaul-exec"]),
     ("embed-run", &["longhaul"]),

@@ -21,7 +21,7 @@ fn no_module_imports_in_a_circle() {
     none(&wrong, "circles of imports; move or cut what is marked");
 }
 
-/// Each circle, for whoever breaks it.
+/// The text about each circle, for the author who breaks it.
 fn told(imports: &[Import]) -> Vec<String> {
     let mut arrows = Arrows::new();
     for import in imports {

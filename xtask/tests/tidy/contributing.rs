@@ -1,4 +1,4 @@
-//! What CONTRIBUTING.md claims: that paths, crates, commands and variables are there under the names it gives.
+//! The claims of CONTRIBUTING.md: its paths, crates, commands and variables exist under the names that it gives.
 //!
 //! A path may be written without the folders above it, as the page does. What a sentence says of a thing is not held.
 
@@ -15,16 +15,16 @@ const PLACEHOLDERS: [&str; 4] = ["FILE", "LANGUAGE", "NAME", "ROLE"];
 /// Paths that only show how files are named.
 const INVENTED: [&str; 3] = ["foo.rs", "foo/bar.rs", "mod.rs"];
 
-/// What ends the name of a file that the page may speak of.
+/// The endings of file names that the page may mention.
 const ENDINGS: [&str; 7] = ["json", "md", "py", "rs", "toml", "tsv", "wit"];
 
 struct Page {
-    /// What stands outside of fences.
+    /// The text outside of fences.
     prose: String,
     blocks: Vec<Block>,
 }
 
-/// What stands between fences.
+/// The text between fences.
 struct Block {
     language: String,
     lines: Vec<String>,
@@ -54,7 +54,7 @@ impl Page {
         page
     }
 
-    /// What stands in backticks.
+    /// The texts in backticks.
     fn code(&self) -> impl Iterator<Item = &str> {
         self.prose.split('`').skip(1).step_by(2)
     }
@@ -154,7 +154,7 @@ fn is_called(name: &str, asked: &str) -> bool {
     name == asked || (PLACEHOLDERS.contains(&stem) && ends())
 }
 
-/// What a line of the shell names of cargo's that is not there.
+/// The names of cargo's targets in a line of the shell that do not exist.
 fn unknown_of_cargo(line: &str, packages: &[Package]) -> Vec<String> {
     let words: Vec<&str> = line.split_whitespace().take_while(|word| !word.starts_with('#')).collect();
     let value = |option: &str| words.iter().skip_while(|word| **word != option).nth(1).copied();

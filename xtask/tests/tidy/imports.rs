@@ -1,4 +1,4 @@
-//! What the files of a crate import from each other, by the paths that they write.
+//! The imports between the files of a crate, by the paths in their text.
 //!
 //! A re-export is followed to the module that defines the thing, since that is the one imported. So a `pub use` of what
 //! lies below one's own module gives a name and imports nothing: whoever uses the name imports its definition.
@@ -41,7 +41,7 @@ fn imports(modules: &[Module]) -> Vec<Import> {
     found
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy)]
 enum Target<'a> {
     Module(Id),
@@ -69,7 +69,7 @@ impl<'a> Names<'a> {
         if is_here { self.resolve(from, path, &mut Asked::new()) } else { Target::Elsewhere }
     }
 
-    /// Of a path in code. `Type::new` of a type that a `use` brought counts once, as that `use`.
+    /// The import of a path in code. `Type::new` of a type that a `use` brought counts once, as that `use`.
     fn of_mention(&self, from: Id, path: &'a [String]) -> Target<'a> {
         let Some(first) = path.first() else { return Target::Elsewhere };
         let through_module =
@@ -98,7 +98,7 @@ impl<'a> Names<'a> {
         found
     }
 
-    /// What a name is in a module; none if the text of the module does not show it.
+    /// The meaning of a name in a module. None: the text of the module does not show it.
     fn lookup(&self, module: Id, name: &'a str, asked: &mut Asked<'a>) -> Option<Target<'a>> {
         if asked.contains(&(module, name)) {
             return None;

@@ -20,7 +20,7 @@ pub const ROOT: Id = 0;
 pub struct Module {
     /// Names from the root of the crate; none for the root.
     pub path: Vec<String>,
-    /// Of an inline module, the file around it.
+    /// The file around an inline module.
     pub file: PathBuf,
     pub parent: Option<Id>,
     pub children: BTreeMap<String, Id>,
@@ -28,7 +28,7 @@ pub struct Module {
     pub items: BTreeSet<String>,
     /// Plainly public types that are defined here, with their lines.
     pub public_types: Vec<(String, usize)>,
-    /// What `use` calls a thing, and the path to that.
+    /// The local name of a `use`, and its path.
     pub imports: BTreeMap<String, Vec<String>>,
     /// Paths whose every name is in scope.
     pub globs: Vec<Vec<String>>,
@@ -233,7 +233,7 @@ fn quoted_path(text: &str) -> Option<Vec<String>> {
 
 struct Leaf {
     path: Vec<String>,
-    /// What the path's end is called in this module; `_` where it has no name.
+    /// The name of the path's end in this module; `_` where it has none.
     name: String,
     line: usize,
 }

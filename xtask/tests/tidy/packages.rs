@@ -21,7 +21,7 @@ pub struct Dependency {
     pub ours: bool,
 }
 
-/// What cargo builds of a package.
+/// A target that cargo builds of a package.
 pub struct Target {
     /// `lib`, `bin`, `test`, `bench`, `example` or `custom-build`.
     pub kind: String,

@@ -59,7 +59,7 @@ fn a_file_of_source_opens_with_what_it_is_for() {
 
 #[test]
 fn no_module_is_called_mod() {
-    // What tests share has to be: cargo would take `tests/support.rs` for a test of its own.
+    // Shared code of tests needs it: cargo would take `tests/support.rs` for a test of its own.
     let named = ["host", "xtask", "plugins", "sdk"].into_iter().filter(|folder| repository().join(folder).is_dir());
     let wrong: Vec<_> = named
         .flat_map(rust_files)
@@ -150,7 +150,7 @@ fn every_plugin_says_what_it_is() {
     none(&wrong, "missing or wrong");
 }
 
-/// What the changelog says under `Unreleased`, an item each.
+/// The items of the changelog under `Unreleased`.
 fn unreleased(changelog: &str) -> Vec<&str> {
     let after = changelog.lines().skip_while(|line| !(line.starts_with("## ") && line.contains("Unreleased"))).skip(1);
     after

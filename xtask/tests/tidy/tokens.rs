@@ -12,7 +12,7 @@ pub const ITEMS: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", 
 pub struct Tokens<'a>(pub &'a [TokenTree]);
 
 pub struct Attribute {
-    /// What stands in its brackets.
+    /// The tokens in its brackets.
     pub body: Vec<TokenTree>,
     /// True of `#![...]`, which is about all that surrounds it.
     pub inner: bool,
@@ -45,7 +45,7 @@ impl Tokens<'_> {
         Some(word.strip_prefix("r#").unwrap_or(&word).to_owned())
     }
 
-    /// What stands in brackets of this kind.
+    /// The tokens in brackets of this kind.
     pub fn group(self, at: usize, delimiter: Delimiter) -> Option<Vec<TokenTree>> {
         match self.0.get(at) {
             Some(TokenTree::Group(group)) if group.delimiter() == delimiter => {

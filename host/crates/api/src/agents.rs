@@ -1,4 +1,4 @@
-//! Agents, schedules and tasks, as they are asked for and shown.
+//! Requests and responses about agents, schedules and tasks.
 
 use longhaul_agents::{AgentPatch, AgentRecord, Artifact, ExecutionResult, NewAgent};
 use longhaul_core::Name;
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Entries of a page, unless another number is asked for.
+/// The default number of entries of a page.
 pub const PAGE: usize = 100;
 /// The most entries of a page.
 pub const PAGE_MAX: usize = 1_000;
 
-/// Fires ahead that are shown of a schedule, unless another number is asked for.
+/// The default number of future fires that [`ShowSchedule`] lists.
 pub const FIRES: usize = 5;
-/// The most fires ahead.
+/// The most future fires that [`ShowSchedule`] lists.
 pub const FIRES_MAX: usize = 1_000;
 
 /// Register an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RegisterAgent {
-    /// What it is.
+    /// The definition of the agent. Its name must not be in use.
     pub agent: NewAgent,
-    /// The bytes of its program in base64, if its code is `wasm` and the store may not have them.
+    /// The component in base64, for an agent whose code is `wasm`. None: the store has it already.
     #[serde(default)]
     pub wasm: Option<String>,
 }
@@ -31,14 +31,14 @@ pub struct RegisterAgent {
 /// Change an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct UpdateAgent {
-    /// Its name.
+    /// The name of the agent.
     pub name: Name,
-    /// What of it is changed.
+    /// The changes. Fields that are none stay as they are.
     pub patch: AgentPatch,
-    /// As in [`RegisterAgent`].
+    /// The component in base64, as in [`RegisterAgent`].
     #[serde(default)]
     pub wasm: Option<String>,
-    /// Only if it has this version.
+    /// The expected version of the agent; another one refuses the change. None: any version.
     #[serde(default)]
     pub version: Option<u64>,
 }
@@ -46,12 +46,12 @@ pub struct UpdateAgent {
 /// List agents.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListAgents {
-    /// Only those that are active, or are not.
+    /// True: active agents alone. False: inactive ones alone. None: both.
     #[serde(default)]
     pub active: Option<bool>,
-    /// At most so many, and at most [`PAGE_MAX`].
+    /// The most entries of the page; a number above [`PAGE_MAX`] counts as that.
     pub limit: usize,
-    /// Without the first so many.
+    /// The number of entries to skip.
     #[serde(default)]
     pub offset: usize,
 }
@@ -66,9 +66,9 @@ pub struct ShowAgent {
 /// Switch an agent on or off.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ActivateAgent {
-    /// Its name.
+    /// The name of the agent.
     pub name: Name,
-    /// Whether it may be run from now on.
+    /// Whether the agent may run from now on.
     pub active: bool,
 }
 
@@ -82,9 +82,9 @@ pub struct RemoveAgent {
 /// Run an agent now.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExecuteAgent {
-    /// Its name.
+    /// The name of the agent.
     pub name: Name,
-    /// What its code sees as `CONTEXT["input"]`.
+    /// The input of any shape, which the agent's code reads as `CONTEXT["input"]`. None: no input.
     #[serde(default)]
     pub input: Option<Value>,
 }
@@ -94,7 +94,7 @@ pub struct ExecuteAgent {
 pub struct ShowArtifact {
     /// The name of the agent.
     pub name: Name,
-    /// None: the present version.
+    /// The version to show. None: the present one.
     #[serde(default)]
     pub version: Option<u64>,
 }
@@ -104,12 +104,13 @@ pub struct ShowArtifact {
 pub struct SetArtifact {
     /// The name of the agent.
     pub name: Name,
-    /// Any JSON.
+    /// The new state, of any shape.
     pub state: Value,
-    /// None: as it was.
+    /// The new summary. None: the summary stays.
     #[serde(default)]
     pub summary: Option<String>,
-    /// Only if it has this version; 0 is that there never was one.
+    /// The expected version of the artifact; another one refuses the change. 0: no artifact was ever saved. None: any
+    /// version.
     #[serde(default)]
     pub version: Option<u64>,
 }
@@ -119,7 +120,7 @@ pub struct SetArtifact {
 pub struct ClearArtifact {
     /// The name of the agent.
     pub name: Name,
-    /// Only if it has this version.
+    /// The expected version of the artifact; another one refuses the change. None: any version.
     #[serde(default)]
     pub version: Option<u64>,
 }
@@ -134,83 +135,83 @@ pub struct ListArtifacts {
 /// A page of agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentList {
-    /// By name.
+    /// The agents, sorted by name.
     pub agents: Vec<AgentSummary>,
-    /// How many there are in all.
+    /// The number of all matching agents, on every page.
     pub total_count: usize,
-    /// As it was asked for.
+    /// The limit of the request.
     pub limit: usize,
-    /// As it was asked for.
+    /// The offset of the request.
     pub offset: usize,
 }
 
-/// An execution that has ended.
+/// An ended execution of an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentExecution {
-    /// The task that it was; none where there was nothing to run.
+    /// The id of its task. None: there was nothing to run.
     pub task: Option<TaskId>,
-    /// What it came to.
+    /// The result of the execution.
     pub result: ExecutionResult,
 }
 
 /// The artifact that an agent passes to its next run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HandedArtifact {
-    /// None before the first run and after a clearing.
+    /// The artifact. None: no run ended yet, or it was cleared.
     pub artifact: Option<Artifact>,
-    /// By which a change can be made that overwrites nothing unseen.
+    /// The version, which a conditional change names. 0: no artifact was ever saved.
     pub version: u64,
 }
 
-/// Kept versions of an artifact.
+/// The kept versions of an artifact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArtifactList {
-    /// The newest first.
+    /// The versions, the newest first.
     pub artifacts: Vec<Artifact>,
 }
 
-/// An agent at length.
+/// An agent with its details.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentView {
-    /// What it is.
+    /// The definition of the agent.
     #[serde(flatten)]
     pub record: AgentRecord,
-    /// Runs that have ended since what it hands on was cleared.
+    /// The number of runs that ended since its artifact was cleared.
     pub run_count: u64,
-    /// The version of what it hands on; 0 is that there never was any.
+    /// The version of its artifact. 0: no artifact was ever saved.
     pub artifact_version: u64,
-    /// What is wrong with what it hands on, if it cannot be read.
+    /// The fault of its artifact. None: it can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_error: Option<String>,
-    /// The schedules that run it.
+    /// The names of the schedules that run it.
     pub schedules: Vec<Name>,
 }
 
-/// An agent in short: without its source.
+/// A summary of an agent, without its source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentSummary {
-    /// Its name.
+    /// The name of the agent.
     pub name: Name,
-    /// What it is for.
+    /// Its purpose, for people.
     pub description: String,
     /// `python`, `javascript`, `wasm`, `ask` or `run`.
     pub kind: String,
-    /// Whether it may be run.
+    /// Whether the agent may run.
     pub active: bool,
-    /// Counts its changes.
+    /// The version of its definition: each change adds 1.
     pub version: u64,
-    /// When it was made, in milliseconds since 1970.
+    /// The time of its registration, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// When it was changed last.
+    /// The time of its last change, in milliseconds since 1970-01-01 UTC.
     pub updated_ms: u64,
 }
 
-/// Make a schedule, or replace the one of its name.
+/// Make a schedule, or replace the one with the same name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PutSchedule {
-    /// What it is. Its agent must be there.
+    /// The schedule. Its agent must exist.
     pub schedule: Schedule,
-    /// Also in place of another one.
+    /// Whether an existing schedule of that name is replaced. Default false: it is refused.
     #[serde(default)]
     pub replace: bool,
 }
@@ -218,9 +219,9 @@ pub struct PutSchedule {
 /// List schedules.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListSchedules {
-    /// At most so many, and at most [`PAGE_MAX`].
+    /// The most entries of the page; a number above [`PAGE_MAX`] counts as that.
     pub limit: usize,
-    /// Without the first so many.
+    /// The number of entries to skip.
     #[serde(default)]
     pub offset: usize,
 }
@@ -228,9 +229,9 @@ pub struct ListSchedules {
 /// Show a schedule.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShowSchedule {
-    /// Its name.
+    /// The name of the schedule.
     pub name: Name,
-    /// With so many fires ahead; at most [`FIRES_MAX`].
+    /// The number of future fires to list; a number above [`FIRES_MAX`] counts as that.
     pub fires: usize,
 }
 
@@ -244,9 +245,9 @@ pub struct RemoveSchedule {
 /// Switch a schedule on or off.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EnableSchedule {
-    /// Its name.
+    /// The name of the schedule.
     pub name: Name,
-    /// Whether it fires from now on.
+    /// Whether the schedule fires from now on.
     pub enabled: bool,
 }
 
@@ -260,15 +261,15 @@ pub struct FireSchedule {
 /// List tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListTasks {
-    /// Only of this agent.
+    /// The name of the agent whose tasks are listed. None: all agents.
     #[serde(default)]
     pub agent: Option<Name>,
-    /// Only with this status.
+    /// The status of the listed tasks. None: every status.
     #[serde(default)]
     pub status: Option<StatusFilter>,
-    /// At most so many, and at most [`PAGE_MAX`].
+    /// The most entries of the page; a number above [`PAGE_MAX`] counts as that.
     pub limit: usize,
-    /// Without the first so many.
+    /// The number of entries to skip.
     #[serde(default)]
     pub offset: usize,
 }
@@ -276,53 +277,53 @@ pub struct ListTasks {
 /// Show a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShowTask {
-    /// Its id.
+    /// The id of the task.
     pub id: String,
 }
 
 /// Try a failed task again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RetryTask {
-    /// Its id.
+    /// The id of the task.
     pub id: String,
 }
 
-/// List fires that became no task.
+/// List the fires of a schedule that became no task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListSkipped {
     /// The name of the schedule.
     pub name: Name,
-    /// At most so many, and at most [`PAGE_MAX`].
+    /// The most fires to list; a number above [`PAGE_MAX`] counts as that.
     pub limit: usize,
 }
 
-/// Set how many tasks run at once.
+/// Set the number of tasks that may run at once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SetConcurrentMax {
-    /// At least 1 and at most 1,000.
+    /// The number of tasks, from 1 to 1 000.
     pub max: u32,
 }
 
-/// Show how the scheduler stands.
+/// Show the status of the scheduler.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShowScheduler {}
 
-/// The statuses that tasks are listed by.
+/// The statuses by which tasks can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StatusFilter {
-    /// It waits.
+    /// The task waits.
     Pending,
-    /// It is being done.
+    /// An attempt runs.
     Running,
-    /// It was done.
+    /// The task completed.
     Completed,
-    /// It failed, and is not tried again by itself.
+    /// The task failed, and has no automatic retries left.
     Failed,
 }
 
 impl StatusFilter {
-    /// Whether it is this one.
+    /// Whether it is the filter of this status.
     #[must_use]
     pub fn is(self, status: TaskStatus) -> bool {
         TaskStatus::from(self) == status
@@ -343,107 +344,107 @@ impl From<StatusFilter> for TaskStatus {
 /// A page of schedules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScheduleList {
-    /// By name.
+    /// The schedules, sorted by name.
     pub schedules: Vec<ScheduleView>,
-    /// How many there are in all.
+    /// The number of all schedules, on every page.
     pub total_count: usize,
-    /// As it was asked for.
+    /// The limit of the request.
     pub limit: usize,
-    /// As it was asked for.
+    /// The offset of the request.
     pub offset: usize,
 }
 
 /// A page of tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskList {
-    /// As they were asked for.
+    /// The tasks: those that have not ended, then the others, the newest first.
     pub tasks: Vec<TaskView>,
-    /// How many there are in all.
+    /// The number of all matching tasks, on every page.
     pub total_count: usize,
-    /// As it was asked for.
+    /// The limit of the request.
     pub limit: usize,
-    /// As it was asked for.
+    /// The offset of the request.
     pub offset: usize,
 }
 
-/// Fires that became no task.
+/// The fires of a schedule that became no task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SkippedList {
-    /// The newest first.
+    /// The fires, the newest first.
     pub skipped: Vec<Skipped>,
 }
 
-/// A schedule, and where it is.
+/// A schedule and its state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScheduleView {
-    /// What it is.
+    /// The definition of the schedule.
     #[serde(flatten)]
     pub schedule: Schedule,
     /// Its trigger in words.
     pub when: String,
-    /// Its next fires, in milliseconds since 1970, without jitter. None while it is switched off.
+    /// Its next fires, in milliseconds since 1970-01-01 UTC, without jitter. Empty while it is disabled.
     pub next_ms: Vec<u64>,
-    /// Its tasks that have not ended.
+    /// The ids of its tasks that have not ended.
     pub open: Vec<TaskId>,
-    /// What became of its fires.
+    /// The outcomes of its fires.
     pub tally: ScheduleTally,
 }
 
-/// What became of the fires of a schedule, since it was first made.
+/// The outcomes of the fires of a schedule, counted since it was first made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScheduleTally {
-    /// Fires that became tasks and were not withdrawn.
+    /// The number of fires that became tasks and were not withdrawn.
     pub tasks: u64,
-    /// Of these, tasks that completed.
+    /// The number of these tasks that completed.
     pub completed: u64,
-    /// Of these, tasks that failed for good.
+    /// The number of these tasks that failed finally.
     pub failed: u64,
-    /// Attempts that were not the first of their task.
+    /// The number of attempts after the first one of a task.
     pub retries: u64,
-    /// Fires that became no task, by why.
+    /// The number of fires that became no task, by reason.
     pub skipped: BTreeMap<String, u64>,
 }
 
 /// A task with all its attempts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskView {
-    /// Its name.
+    /// The id of the task.
     pub id: TaskId,
-    /// Of which schedule; none if somebody asked for it.
+    /// The name of its schedule. None: a person or a program requested it.
     pub schedule: Option<Name>,
-    /// Which agent does it.
+    /// The name of the agent that carries it out.
     pub agent: Name,
-    /// When it was to be, in milliseconds since 1970.
+    /// The time of its fire, in milliseconds since 1970-01-01 UTC.
     pub fire_ms: u64,
-    /// Not started before this.
+    /// The earliest time of its start, in milliseconds since 1970-01-01 UTC.
     pub due_ms: u64,
-    /// What made it.
+    /// The cause of the task.
     pub cause: TaskCause,
-    /// Where it is.
+    /// The status of the task.
     pub status: TaskStatus,
-    /// Why it is not running though it is due.
+    /// The reason for which it does not run though it is due. None: it runs, has ended or is not due.
     pub waits_for: Option<String>,
-    /// How often it was tried again.
+    /// The number of retries so far.
     pub retry_count: u32,
-    /// How often it may be.
+    /// The most automatic retries.
     pub retries_max: u32,
-    /// All its attempts, the first in front.
+    /// Its attempts, the first one first.
     pub attempts: Vec<AttemptView>,
-    /// When it ended.
+    /// The time of its end, in milliseconds since 1970-01-01 UTC. None: it has not ended.
     pub ended_ms: Option<u64>,
 }
 
-/// An attempt, and what it came to.
+/// An attempt and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptView {
-    /// When, and how it ended.
+    /// The times and the outcome of the attempt.
     #[serde(flatten)]
     pub attempt: Attempt,
-    /// What it printed, in part. None while it runs, and in a list of tasks.
+    /// The result, with a part of the output. None while it runs, and in a list of tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ExecutionResult>,
-    /// The run that it is, for an ask or a run.
+    /// The run that it started, for an agent whose code is `ask` or `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
 }

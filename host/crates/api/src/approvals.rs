@@ -1,4 +1,4 @@
-//! Approvals and the rules that came of them, as they are asked for and shown. Decides nothing.
+//! Requests and responses about approvals and their rules. This module decides nothing.
 
 use crate::runs::RunRef;
 use longhaul_approval::{Approval, RunRule};
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 /// List approvals and rules.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListApprovals {
-    /// Only those of this run; none: of all runs.
+    /// The run whose approvals are listed. None: all runs.
     pub run: Option<RunRef>,
 }
 
 /// Show an approval.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShowApproval {
-    /// Its id, or the beginning of it.
+    /// The id of the approval, or a unique beginning of it.
     pub id: String,
 }
 
 /// Answer an approval.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AnswerApproval {
-    /// Its id, or the beginning of it.
+    /// The id of the approval, or a unique beginning of it.
     pub id: String,
-    /// What the person wrote.
+    /// The answer as a person writes it.
     pub text: String,
 }
 
@@ -40,19 +40,19 @@ pub struct RevokeRule {
 /// Approvals and rules, the oldest of each run first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ApprovalList {
-    /// The answered ones included.
+    /// The approvals, the answered ones included.
     pub approvals: Vec<Approval>,
-    /// The revoked ones included.
+    /// The rules with their runs, the revoked ones included.
     pub rules: Vec<(RunId, RunRule)>,
 }
 
-/// An approval that was answered.
+/// An answered approval.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ApprovalOutcome {
-    /// With the answer.
+    /// The approval with its answer.
     pub approval: Approval,
-    /// What the answer allows from now on.
+    /// The rule that the answer made for the rest of the run. None: it made none.
     pub rule: Option<RunRule>,
-    /// Whether its run is worked on in this moment.
+    /// Whether a process works on the run now.
     pub active: bool,
 }

@@ -1,5 +1,5 @@
-//! Checkpoints, as they are asked for and listed. A snapshot of a run is a document here: what is in it is known to those
-//! who write and read it, and nothing of it is looked at on the way.
+//! Requests and responses about checkpoints. A snapshot of a run is an opaque document here: this crate never reads its
+//! content.
 
 use crate::runs::RunRef;
 use longhaul_core::event::CheckpointCause;
@@ -9,78 +9,78 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// List the checkpoints of a run, and what is saved.
+/// List the checkpoints of a run and the saved snapshots.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListCheckpoints {
     /// The run.
     pub run: RunRef,
-    /// Each so many steps; none: as configured.
+    /// The number of steps between two checkpoints. None: as configured.
     pub every: Option<u32>,
 }
 
-/// List what is on the shared server of a project.
+/// List the runs on the shared server of a project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListShared {
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
 }
 
-/// Take a snapshot of what a key names, also while it is worked on.
+/// Take a snapshot of a run or a part of it, also while a process works on it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShowCheckpoint {
-    /// The key.
+    /// The key: `RUN`, or `RUN:PART`.
     pub key: String,
 }
 
-/// Take a signed snapshot of a run, or of an agent's part of it.
+/// Take a signed snapshot of a run, or of the part of one agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExportCheckpoint {
-    /// The key.
+    /// The key: `RUN`, or `RUN:PART`.
     pub key: String,
 }
 
-/// Keep a snapshot in the data directory.
+/// Save a snapshot in the data directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SaveCheckpoint {
-    /// The key.
+    /// The key: `RUN`, or `RUN:PART`.
     pub key: String,
-    /// What it is called here.
+    /// The name of the saved snapshot.
     pub name: String,
-    /// For how long, in seconds.
+    /// The time until the snapshot expires, in seconds.
     pub ttl_s: u64,
 }
 
-/// Read a snapshot that was saved.
+/// Read a saved snapshot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShowSaved {
-    /// What it is called.
+    /// The name of the saved snapshot.
     pub name: String,
 }
 
-/// Put a run here as a snapshot has it.
+/// Import a run from a snapshot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ImportCheckpoint {
-    /// The snapshot, as the document that an export is.
+    /// The document of an export.
     pub snapshot: Value,
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
-    /// Also when the run is here.
+    /// Whether a run of that id is replaced. Default false: it is refused.
     pub replace: bool,
-    /// What is accepted of who signed it.
+    /// The risks that the caller accepts about the signer.
     #[serde(default)]
     pub accepts: AcceptedRisks,
 }
 
-/// Put a run here as the shared server has it.
+/// Import a run from the shared server, and become its holder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TakeOverRun {
-    /// The key on the server.
+    /// The key of the run on the server.
     pub key: String,
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
-    /// Also when the run is here.
+    /// Whether a run of that id is replaced. Default false: it is refused.
     pub replace: bool,
-    /// What is accepted of who signed it.
+    /// The risks that the caller accepts about the signer.
     #[serde(default)]
     pub accepts: AcceptedRisks,
 }
@@ -103,63 +103,63 @@ impl TakeOverRun {
     }
 }
 
-/// Checkpoints of one run, saved ones, and shared ones.
+/// The checkpoints of one run, saved snapshots, and shared runs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CheckpointList {
-    /// Positions in journals.
+    /// The positions in journals of the run.
     pub checkpoints: Vec<Checkpoint>,
-    /// What is saved in the data directory.
+    /// The snapshots in the data directory.
     pub saved: Vec<SavedSnapshot>,
-    /// What is on the server.
+    /// The keys on the shared server.
     pub shared: Vec<String>,
 }
 
-/// A run as it stands.
+/// A snapshot of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CheckpointDocument {
-    /// All of it, as the document that an export is.
+    /// The document, in the form of an export.
     pub snapshot: Value,
 }
 
-/// A run that came from elsewhere.
+/// An imported run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ImportedRun {
-    /// Its name.
+    /// The id of the run.
     pub run: RunId,
-    /// Who signed it.
+    /// The public key of the signer.
     pub signer: String,
-    /// What the longhaul.toml in it asks for beyond the tree of a run. None of it counts here.
+    /// The powers that the imported longhaul.toml asks for beyond the tree of a run. None of them is granted here.
     pub powers: Vec<String>,
 }
 
-/// A position that can be gone on from.
+/// A position from which work can be continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// `RUN:PART`.
+    /// The key: `RUN:PART`.
     pub key: String,
-    /// The invocation.
+    /// The id of the invocation.
     pub invocation: InvocationId,
-    /// Steps that were made before it.
+    /// The number of replies of models before it.
     pub step: u32,
-    /// Entries of the journal before it.
+    /// The number of journal entries before it.
     pub entries: u32,
-    /// Why.
+    /// The reason for the checkpoint.
     pub cause: CheckpointCause,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// The time of the checkpoint, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Whether its invocation goes on from here; one that has ended is history.
+    /// Whether the invocation can continue from here. False: it has ended.
     pub open: bool,
 }
 
-/// What a saved snapshot is known by.
+/// The facts about a saved snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedSnapshot {
-    /// The key.
+    /// The key of the snapshot.
     pub key: String,
-    /// When it was saved, in milliseconds since 1970-01-01 UTC.
+    /// The time of saving, in milliseconds since 1970-01-01 UTC.
     pub saved_ms: u64,
-    /// When it is over.
+    /// The time of expiry, in milliseconds since 1970-01-01 UTC.
     pub until_ms: u64,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: u64,
 }

@@ -1,25 +1,25 @@
-//! What is wrong with a project, and what would run. Looks for nothing itself.
+//! Findings about a project, and the description of its run. This module checks nothing.
 
 use longhaul_core::text::printable;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Longest text of one finding, in bytes: parts of it were written by plugins.
+/// The most bytes of the text of a finding, of which plugins write a part.
 const TEXT_BYTES_MAX: usize = 2_000;
 
-/// One thing that is wrong.
+/// A fault of a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The file, relative to the project, where it is about one.
+    /// The file, relative to the project. None: the finding is about no single file.
     pub file: Option<String>,
-    /// The line, counted from 1, where it is known.
+    /// The line of the file, from 1. None: not known.
     pub line: Option<usize>,
-    /// What is wrong, and what to do, in one line.
+    /// The fault and its remedy, in one line.
     pub text: String,
 }
 
 impl Finding {
-    /// One of a file, with its line, or of no file. Its text is made one printable line.
+    /// A finding about a file and a line of it, or about no file. Its text is made one printable line.
     #[must_use]
     pub fn new(file: Option<&str>, line: Option<usize>, text: &str) -> Self {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -37,17 +37,17 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What would run, in words, when nothing is wrong.
+/// A description of the run that a valid project would have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overview {
-    /// The project's name.
+    /// The name of the project.
     pub project: String,
-    /// The parts: the table, the plugin, and what it may do.
+    /// The parts, one line each: the table, the plugin, and its grants.
     pub parts: Vec<String>,
-    /// The models that may be asked.
+    /// The models that may be asked, one line each.
     pub models: Vec<String>,
-    /// The checks.
+    /// The checks, one line each.
     pub checks: Vec<String>,
-    /// The features, where the goal writes them; none: a planner asks a model.
+    /// The features that the goal's file lists, one line each. None: a planner asks a model for them.
     pub features: Option<Vec<String>>,
 }

@@ -1,4 +1,4 @@
-//! The decisions of a project, as they are asked for. What a decision is, `longhaul_core::decision` says.
+//! Requests about the decisions of a project. `longhaul_core::decision` has the type of a decision.
 
 use crate::runs::RunRef;
 use longhaul_core::decision::DecisionOutcome;
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct ListDecisions {
     /// A run of the project.
     pub run: RunRef,
-    /// Those that bear on this question, the best first; none: all, the newest first.
+    /// A query: decisions that share words with it are listed, the best first. None: all decisions, the newest first.
     pub question: Option<String>,
-    /// At most so many.
+    /// The most decisions to list.
     pub limit: usize,
 }
 
@@ -20,21 +20,21 @@ pub struct ListDecisions {
 pub struct ShowDecision {
     /// A run of the project.
     pub run: RunRef,
-    /// Its id, or the beginning of it.
+    /// The id of the decision, or a unique beginning of it.
     pub id: String,
 }
 
-/// Record what came of a decision. What is none stays as it was.
+/// Record the outcome of a decision. Fields that are none stay as they are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JudgeDecision {
     /// A run of the project.
     pub run: RunRef,
-    /// Its id, or the beginning of it.
+    /// The id of the decision, or a unique beginning of it.
     pub id: String,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Option<DecisionOutcome>,
-    /// How good it was, from -1 to 1; what is beyond is cut.
+    /// The rating, from -1 to 1; other numbers are clamped.
     pub score: Option<f64>,
-    /// What is to be learnt.
+    /// The lesson.
     pub lesson: Option<String>,
 }

@@ -1,63 +1,63 @@
-//! The features of a run, and the proposals of its agents, as they are asked for. Judges nothing.
+//! Requests and responses about the features of a run and the proposals of its agents. This module judges nothing.
 
 use crate::runs::{FeatureRecheck, RunRef};
 use longhaul_core::RunId;
 use longhaul_core::work::FeatureSpec;
 use serde::{Deserialize, Serialize};
 
-/// Add a feature.
+/// Add a feature to a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AddFeature {
     /// The run.
     pub run: RunRef,
-    /// The feature.
+    /// The feature. Its id must not be in use.
     pub spec: FeatureSpec,
 }
 
-/// Replace what a feature asks for.
+/// Replace the definition of a feature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EditFeature {
     /// The run.
     pub run: RunRef,
-    /// The feature, with the id of the old one.
+    /// The new definition, with the id of the feature.
     pub spec: FeatureSpec,
 }
 
-/// Take a feature off the list.
+/// Drop a feature from a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DropFeature {
     /// The run.
     pub run: RunRef,
-    /// Its id.
+    /// The id of the feature.
     pub feature: String,
 }
 
-/// Run the checks of features that pass once more.
+/// Run the checks of passing features again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RecheckFeatures {
     /// The run.
     pub run: RunRef,
-    /// Only of this one.
+    /// The id of one feature. None: all passing features.
     pub feature: Option<String>,
 }
 
-/// Show what a failing feature, or a revert, left.
+/// Show the kept work of a failing feature, or of a revert.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShowKept {
     /// The run.
     pub run: RunRef,
-    /// The feature, or the name that the revert gave it.
+    /// The id of the feature, or the name that the revert gave the work.
     pub name: String,
 }
 
-/// List what agents of a run proposed.
+/// List the proposals of the agents of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListProposals {
     /// The run.
     pub run: RunRef,
 }
 
-/// Do what an agent proposed.
+/// Accept a proposal and carry it out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AcceptProposal {
     /// The run.
@@ -66,14 +66,14 @@ pub struct AcceptProposal {
     pub proposal: String,
 }
 
-/// Do not do what an agent proposed.
+/// Reject a proposal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RejectProposal {
     /// The run.
     pub run: RunRef,
     /// The id of the proposal.
     pub proposal: String,
-    /// Why.
+    /// The reason, for people.
     pub why: String,
 }
 
@@ -85,13 +85,13 @@ pub struct RecheckOutcome {
     /// The run.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub run: RunId,
-    /// The features that pass, or did.
+    /// The results of each feature that passes, or passed until now.
     pub features: Vec<FeatureRecheck>,
 }
 
-/// What was kept.
+/// Kept work that is in no commit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KeptWork {
-    /// JSON, or whatever was kept.
+    /// A patch of the changes, or the JSON of an answer.
     pub text: String,
 }

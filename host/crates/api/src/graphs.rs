@@ -1,22 +1,22 @@
-//! What is asked of the graphs of a data directory. What is answered is the affair of `longhaul_core::graph`.
+//! Requests about the graphs of a data directory. `longhaul_core::graph` has the types of the responses.
 
 use longhaul_core::graph::{GraphFormat, GraphOperation, StepEnvironment};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Sources that one patch tries, unless it is told another number.
+/// The default number of sources that one patch tries.
 pub const TRIES_MAX: u32 = 8;
 
 /// The language of the steps of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
-    /// CPython, in WebAssembly.
+    /// Python, run by CPython in WebAssembly.
     Python,
 }
 
 impl Language {
-    /// Its word.
+    /// The name in JSON: `python`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -25,25 +25,25 @@ impl Language {
     }
 }
 
-/// A model of a project that is asked, too.
+/// A model that is asked for advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelChoice {
-    /// The project.
+    /// The directory of the project that configures the model.
     pub directory: PathBuf,
-    /// Its name there; none: the first that there is, and none at all is well.
+    /// The name of the model in its `longhaul.toml`. None: the first one; without any model none is asked.
     pub model: Option<String>,
 }
 
 /// Make a graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CreateGraph {
-    /// Its name.
+    /// The name of the graph, which must not be in use.
     pub name: String,
     /// The language of its steps.
     pub language: Language,
-    /// What its steps see.
+    /// The environment of the steps.
     pub surroundings: StepEnvironment,
-    /// A request that is repeated has the same token, so that it is carried out once.
+    /// An identifier of the request. A repeated request has the same token and takes effect once.
     pub token: String,
 }
 
@@ -54,102 +54,102 @@ pub struct ListGraphs {}
 /// Remove a graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RemoveGraph {
-    /// Its name.
+    /// The name of the graph.
     pub name: String,
 }
 
-/// List what was changed in a graph.
+/// List the changes of a graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShowHistory {
-    /// Its name.
+    /// The name of the graph.
     pub name: String,
 }
 
 /// List the steps of a graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListSteps {
-    /// Its name.
+    /// The name of the graph.
     pub name: String,
 }
 
-/// Write a graph as a text.
+/// Export a graph as text.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExportGraph {
-    /// Its name.
+    /// The name of the graph.
     pub name: String,
-    /// The format.
+    /// The format of the text.
     pub format: GraphFormat,
 }
 
 /// Draw the steps of a graph as lines for a terminal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DrawGraph {
-    /// Its name.
+    /// The name of the graph.
     pub name: String,
-    /// Columns of a line at most.
+    /// The most columns of a line.
     pub width: u32,
 }
 
-/// Carry out what an agent can ask as well.
+/// Carry out an operation that agents have, too.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OperateGraph {
-    /// Its name.
+    /// The name of the graph.
     pub name: String,
-    /// What is done.
+    /// The operation.
     pub operation: GraphOperation,
-    /// A request that is repeated has the same token, so that it is carried out once.
+    /// An identifier of the request. A repeated request has the same token and takes effect once.
     pub token: String,
 }
 
-/// Add steps, all or none.
+/// Add several steps: all of them, or none.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AddSteps {
     /// The name of the graph.
     pub name: String,
-    /// Names and sources.
+    /// The name and the source of each step, in order.
     pub steps: Vec<(String, String)>,
-    /// A request that is repeated has the same token, so that it is carried out once.
+    /// An identifier of the request. A repeated request has the same token and takes effect once.
     pub token: String,
 }
 
-/// Run what is stale.
+/// Run the stale steps of a graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunGraph {
-    /// Its name.
+    /// The name of the graph.
     pub name: String,
-    /// Also what needs a failed step.
+    /// Whether steps that need a failed step run, too.
     pub keep_going: bool,
-    /// And this step, which acts and was cut off.
+    /// The name of a step that was cut off and whose effect is unknown: it runs again. None: no such step runs.
     pub again: Option<String>,
-    /// A request that is repeated has the same token, so that it is carried out once.
+    /// An identifier of the request. A repeated request has the same token and takes effect once.
     pub token: String,
 }
 
-/// Say why a step failed.
+/// Diagnose the failure of a step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DiagnoseStep {
     /// The name of the graph.
     pub name: String,
-    /// None: the first that failed.
+    /// The name of the step. None: the first step that failed.
     pub step: Option<String>,
-    /// A model that is asked, too.
+    /// The model to ask. None: no model is asked.
     pub model: Option<ModelChoice>,
-    /// A request that is repeated has the same token, so that it is carried out once.
+    /// An identifier of the request. A repeated request has the same token and takes effect once.
     pub token: String,
 }
 
-/// Find a source with which a failure is gone.
+/// Repair the failure of a step by another source.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PatchStep {
     /// The name of the graph.
     pub name: String,
-    /// None: the first that failed.
+    /// The name of the step. None: the first step that failed.
     pub step: Option<String>,
-    /// A model that is asked, too.
+    /// The model to ask. None: no model is asked.
     pub model: Option<ModelChoice>,
-    /// At most so many sources are tried.
+    /// The most sources to try; [`TRIES_MAX`] is usual.
     pub tries_max: u32,
-    /// A request that is repeated has the same token, so that it is carried out once.
+    /// An identifier of the request. A repeated request has the same token and takes effect once.
     pub token: String,
 }
 

@@ -1,4 +1,4 @@
-//! The journal and the events of a run, as they are asked for and shown. Reads no journal.
+//! Requests and responses about the journal and the events of a run. This module reads no journal.
 
 use crate::runs::{ReplayResult, RunRef};
 use longhaul_core::InvocationId;
@@ -18,20 +18,20 @@ pub struct ListInvocations {
 pub struct ListEntries {
     /// The run.
     pub run: RunRef,
-    /// The invocation, with or without the run's name.
+    /// The id of the invocation, with or without that of the run.
     pub invocation: String,
-    /// Entries after this one.
+    /// Only entries with a higher number are listed.
     pub after: u32,
 }
 
-/// Run finished invocations again from their journals and compare.
+/// Run finished invocations again from their journals, and compare the results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReplayInvocations {
     /// The run.
     pub run: RunRef,
-    /// Only this one.
+    /// The id of one invocation. None: all finished ones.
     pub invocation: Option<String>,
-    /// With this component in place of the pinned one.
+    /// The path of a component that takes the place of the pinned one. None: the pinned one.
     pub with: Option<PathBuf>,
 }
 
@@ -40,11 +40,11 @@ pub struct ReplayInvocations {
 pub struct ListEvents {
     /// The run.
     pub run: RunRef,
-    /// After this number.
+    /// Only events with a higher number are listed. 0: from the first one.
     pub after: u64,
 }
 
-/// List who carried out each invocation of a run.
+/// List the plugin and the table that carried out each invocation of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListCarried {
     /// The run.
@@ -60,24 +60,24 @@ impl ReplayInvocations {
 /// The invocations of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct InvocationList {
-    /// In the order in which they started; a delegation follows the one that asked for it.
+    /// The ids, in the order of their start. A delegation follows the invocation that asked for it.
     pub invocations: Vec<InvocationId>,
 }
 
 /// The entries of an invocation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct InvocationEntries {
-    /// The invocation.
+    /// The id of the invocation.
     pub invocation: InvocationId,
-    /// With their numbers.
+    /// The entries with their numbers.
     pub entries: Vec<(u32, JournalEntry)>,
-    /// How it ended, if it has.
+    /// The end of the invocation. None: it has not ended.
     pub finished: Option<Finished>,
 }
 
-/// What replays gave.
+/// The results of replays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReplayOutcome {
-    /// One for each invocation.
+    /// One result for each invocation.
     pub invocations: Vec<ReplayResult>,
 }

@@ -2,13 +2,13 @@
 //! HTTP and MCP all use these.
 //!
 //! The service carries out each operation of [`operations`]; all other modules hold the types, one module a resource. This
-//! crate opens nothing, looks nothing up and takes no decision beyond refusing a relative path, and it knows none of those
-//! who ask or answer.
+//! crate opens nothing, looks nothing up and decides nothing, except that it refuses relative paths. It knows no surface
+//! and no service.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `operations.rs` | the operations of each resource as a trait, with their clients and their names on the wire |
-//! | `paths.rs` | that each path of a request is whole |
+//! | `paths.rs` | the refusal of relative paths |
 //! | `seen.rs` | what a watcher of a run receives |
 //! | `projects.rs`, `checks.rs` | projects, and what is wrong with one |
 //! | `runs.rs` | runs, questions and reverts |

@@ -1,63 +1,63 @@
-//! What a project remembers, as it is asked for and shown. Opens no memory.
+//! Requests and responses about the memory of a project. This module opens no memory.
 
 use crate::runs::RunRef;
 use longhaul_core::memory::{MemoryEntry, MemoryNote};
 use serde::{Deserialize, Serialize};
 
-/// List everything, in the order of keys.
+/// List all items, sorted by key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListMemory {
     /// A run of the project.
     pub run: RunRef,
-    /// Only keys that start so.
+    /// The beginning of the listed keys. Empty: all keys.
     pub prefix: String,
-    /// At most so many of each scope.
+    /// The most items of each scope.
     pub limit: usize,
 }
 
-/// Search for what bears on a question, the best first.
+/// Find the items that fit a query, the best first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SearchMemory {
     /// A run of the project.
     pub run: RunRef,
-    /// The question.
+    /// The query.
     pub query: String,
-    /// At most so many of each scope.
+    /// The most items of each scope.
     pub limit: u32,
 }
 
-/// Show what has a key.
+/// Show the items of a key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShowMemory {
     /// A run of the project.
     pub run: RunRef,
     /// The key.
     pub key: String,
-    /// Only there; none: wherever it is.
+    /// The scope. None: every scope that has the key.
     #[serde(default)]
     pub shelf: Option<MemoryScope>,
 }
 
-/// Mark what has a key as a person's own words.
+/// Mark the items of a key as a person's own words.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PromoteMemory {
     /// A run of the project.
     pub run: RunRef,
     /// The key.
     pub key: String,
-    /// Only there; none: wherever it is.
+    /// The scope. None: every scope that has the key.
     #[serde(default)]
     pub shelf: Option<MemoryScope>,
 }
 
-/// Delete what has a key.
+/// Delete the items of a key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ForgetMemory {
     /// A run of the project.
     pub run: RunRef,
     /// The key.
     pub key: String,
-    /// Only there; none: wherever it is.
+    /// The scope. None: every scope that has the key.
     #[serde(default)]
     pub shelf: Option<MemoryScope>,
 }
@@ -77,10 +77,10 @@ pub enum MemoryScope {
 }
 
 impl MemoryScope {
-    /// All of them, in the order in which they are listed.
+    /// All scopes, in the order in which they are listed.
     pub const ALL: [Self; 3] = [Self::Fact, Self::Episode, Self::Working];
 
-    /// Its word.
+    /// The name in JSON and on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -91,23 +91,23 @@ impl MemoryScope {
     }
 }
 
-/// Something that is remembered.
+/// An item of memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MemoryItem {
-    /// Where.
+    /// The scope.
     pub shelf: MemoryScope,
-    /// Its key.
+    /// The key, unique within its scope.
     pub key: String,
-    /// What, by whom, and whose words.
+    /// The value, with its author and its trust.
     pub note: MemoryNote,
-    /// When it is over, in milliseconds since 1970-01-01 UTC; none: never.
+    /// The time of expiry, in milliseconds since 1970-01-01 UTC. None: never.
     pub expires_at_ms: Option<f64>,
-    /// How well it fits the question, above 0; none where nothing was asked.
+    /// The relevance to the query, above 0. None: there was no query.
     pub score: Option<f64>,
 }
 
 impl MemoryItem {
-    /// An entry of a shelf, with how well it fits.
+    /// An item of an entry of the backend.
     #[must_use]
     pub fn of(shelf: MemoryScope, entry: MemoryEntry, score: Option<f64>) -> Self {
         Self { shelf, note: MemoryNote::read(&entry), key: entry.key, expires_at_ms: entry.expires_at_ms, score }

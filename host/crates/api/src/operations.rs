@@ -79,10 +79,10 @@ pub trait Operation: Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
     /// Name on the wire.
     const NAME: &'static str;
 
-    /// How it is treated while its owner ends, and by whoever could repeat it.
+    /// The rule for the end of the owner, and for repetition by a transport.
     const HANDLING: Handling;
 
-    /// Paths of the request that nothing behind checks to be absolute.
+    /// The paths of the request that must be absolute, and that no later code checks.
     fn paths(&self) -> Vec<&Path> {
         Vec::new()
     }
@@ -91,21 +91,20 @@ pub trait Operation: Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
     fn carry_out<S: Api + ?Sized>(self, service: &S) -> impl Future<Output = fault::Result<Self::Response>> + Send;
 }
 
-/// How an operation is treated while the owner of the data directory ends, and by whoever could repeat it.
+/// The treatment of an operation while the owner of the data directory ends, and its repetition by transports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handling {
-    /// Carried out also while the owner hands over: a follower of a run looks at the outcome.
+    /// Carried out even while the owner hands over, so that a watcher of a run can read the outcome.
     Look,
     /// Not begun while the owner hands over. The same request may go to the next owner.
     Repeat,
     /// As [`Handling::Repeat`], but a second request would be carried out twice.
     Once,
-    /// As [`Handling::Once`]. It may remove content that nothing names, so it is not among those that are about to name
-    /// some.
+    /// As [`Handling::Once`]. It may delete unreferenced content, so no operation that adds references runs meanwhile.
     Maintain,
 }
 
-/// Carries requests to a service, and its responses back. A transport has all operations as methods.
+/// Carries requests to a service, and its responses back. Every transport has all operations as methods.
 pub trait Transport: Send + Sync {
     /// Sends a request, and waits for the response.
     fn call<O: Operation>(&self, request: O) -> impl Future<Output = fault::Result<O::Response>> + Send;
@@ -236,11 +235,11 @@ operations! {
 }
 
 operations! {
-    /// The resources of the machine, and the sums of what runs did.
+    /// The resources of the machine, and sums over all runs.
     pub trait ResourceOperations {
-        /// What the machine, runs, child processes and instances use now.
+        /// The present use of resources by the machine, runs, child processes and instances.
         fn resources(ReadResources) -> ResourcesView, Repeat;
-        /// Samples of the last two hours, one each five seconds, the oldest first.
+        /// Samples of the last two hours, one every five seconds, the oldest first.
         fn resource_history(ListSamples) -> Vec<Sample>, Repeat;
         /// End a child process of the owner with all that it started.
         fn end_child(EndChild) -> ChildEnd, Repeat;
@@ -258,7 +257,7 @@ operations! {
         fn verify_audit(VerifyAudit) -> AuditVerification, Repeat;
         /// The grants of a project, and their use by its runs.
         fn grant_usage(ShowGrants) -> GrantUsage, Repeat;
-        /// The project that a checkout belongs to. It is known from then on.
+        /// The project that a checkout belongs to. The data directory records the checkout.
         fn identify_project(IdentifyProject) -> ProjectIdentity, Repeat;
         /// Every known checkout, by directory.
         fn checkouts(ListCheckouts) -> Vec<Checkout>, Repeat;
@@ -268,7 +267,7 @@ operations! {
         fn note_secret(NoteSecret) -> (), Repeat;
         /// The trust in the file of a project.
         fn trust_status(ShowTrust) -> TrustStatus, Repeat;
-        /// Refuse a file whose powers nobody agreed to.
+        /// Refuse a file whose powers no person agreed to.
         fn expect_trust(ExpectTrust) -> (), Repeat;
         /// Agree to the powers of a file.
         fn trust_project(TrustProject) -> TrustStatus, Repeat;
@@ -276,7 +275,7 @@ operations! {
         fn distrust_project(DistrustProject) -> (), Repeat;
         /// All trusted files and signers.
         fn trusted(ListTrusted) -> TrustedList, Repeat;
-        /// Trust the key of a signer, or do so no more.
+        /// Trust the key of a signer, or stop trusting it.
         fn set_signer(SetSigner) -> (), Repeat;
     }
 }
@@ -284,23 +283,23 @@ operations! {
 operations! {
     /// The memory of a project.
     pub trait MemoryOperations {
-        /// Everything, in the order of keys.
+        /// All items of memory, sorted by key.
         fn memories(ListMemory) -> Vec<MemoryItem>, Repeat;
-        /// What bears on a question, the best first.
+        /// The items that fit a query, the best first.
         fn search_memory(SearchMemory) -> Vec<MemoryItem>, Repeat;
-        /// What has a key, one of each scope at most.
+        /// The items of a key: at most one of each scope.
         fn memory(ShowMemory) -> Vec<MemoryItem>, Repeat;
-        /// Mark what has a key as a person's own words. Answers what it is now.
+        /// Mark the items of a key as a person's own words. The response has the changed items.
         fn promote_memory(PromoteMemory) -> Vec<MemoryItem>, Repeat;
-        /// Delete what has a key. Answers what it was.
+        /// Delete the items of a key. The response has the deleted items.
         fn forget_memory(ForgetMemory) -> Vec<MemoryItem>, Repeat;
     }
 }
 
 operations! {
-    /// What agents were told, said and did, and what a person says of it.
+    /// Trajectories: the records of agents' work, and people's annotations of them.
     pub trait TrajectoryOperations {
-        /// Trajectories of a run or of its project, without the messages, in the order in which they started.
+        /// Trajectories of a run or of its project, without the messages, in the order of their start.
         fn trajectories(ListTrajectories) -> Vec<Trajectory>, Repeat;
         /// One trajectory with its messages.
         fn trajectory(ShowTrajectory) -> Trajectory, Repeat;
@@ -312,17 +311,17 @@ operations! {
 operations! {
     /// The decisions of a project.
     pub trait DecisionOperations {
-        /// Decisions, each with why it is among them.
+        /// Decisions, each with the reason for which it is listed.
         fn decisions(ListDecisions) -> Vec<DecisionHit>, Repeat;
         /// One decision.
         fn decision(ShowDecision) -> DecisionHit, Repeat;
-        /// Record what came of a decision.
+        /// Record the outcome of a decision.
         fn judge_decision(JudgeDecision) -> DecisionHit, Repeat;
     }
 }
 
 operations! {
-    /// What people are asked about calls of tools, and the rules that came of it.
+    /// Approvals of tool calls, and the rules that answers made.
     pub trait ApprovalOperations {
         /// Approvals and rules, the oldest of each run first.
         fn approvals(ListApprovals) -> ApprovalList, Look;
@@ -336,23 +335,23 @@ operations! {
 }
 
 operations! {
-    /// Checkpoints: runs as they stand, taken elsewhere and back.
+    /// Checkpoints: snapshots of runs, exported and imported.
     pub trait CheckpointOperations {
-        /// The checkpoints of a run, and what is saved in the data directory.
+        /// The checkpoints of a run, and the snapshots in the data directory.
         fn checkpoints(ListCheckpoints) -> CheckpointList, Repeat;
-        /// What is on the shared server of a project.
+        /// The runs on the shared server of a project.
         fn shared_checkpoints(ListShared) -> CheckpointList, Repeat, paths ListShared::paths;
-        /// A snapshot of what a key names, also while it is worked on.
+        /// A snapshot of a run or a part of it, also while a process works on it.
         fn checkpoint(ShowCheckpoint) -> CheckpointDocument, Repeat;
-        /// A signed snapshot of a run, or of an agent's part of it.
+        /// A signed snapshot of a run, or of the part of one agent.
         fn export_checkpoint(ExportCheckpoint) -> CheckpointDocument, Repeat;
-        /// Keep a snapshot in the data directory.
+        /// Save a snapshot in the data directory.
         fn save_checkpoint(SaveCheckpoint) -> CheckpointList, Repeat;
-        /// A snapshot that was saved.
+        /// A saved snapshot.
         fn saved_checkpoint(ShowSaved) -> CheckpointDocument, Repeat;
-        /// Put a run here as a snapshot has it.
+        /// Import a run from a snapshot.
         fn import_checkpoint(ImportCheckpoint) -> ImportedRun, Repeat, paths ImportCheckpoint::paths;
-        /// Put a run here as the shared server has it. Other machines then leave it alone.
+        /// Import a run from the shared server, and become its holder: other machines do not work on it from then on.
         fn take_over_run(TakeOverRun) -> ImportedRun, Repeat, paths TakeOverRun::paths;
     }
 }
@@ -364,25 +363,25 @@ operations! {
         fn create_graph(CreateGraph) -> GraphSummary, Repeat;
         /// All graphs by name.
         fn graphs(ListGraphs) -> Vec<GraphSummary>, Repeat;
-        /// Remove a graph. Answers what it was.
+        /// Remove a graph. The response has its last state.
         fn remove_graph(RemoveGraph) -> GraphSummary, Repeat;
-        /// What was changed in a graph, the newest first.
+        /// The changes of a graph, the newest first.
         fn graph_history(ShowHistory) -> Vec<GraphVersion>, Repeat;
         /// The steps in the order of the graph.
         fn graph_steps(ListSteps) -> Vec<StepView>, Repeat;
-        /// The graph as a text.
+        /// The graph as text.
         fn export_graph(ExportGraph) -> String, Repeat;
         /// The steps as lines for a terminal.
         fn draw_graph(DrawGraph) -> String, Repeat;
-        /// Carry out what an agent can ask as well.
+        /// Carry out an operation that agents have, too.
         fn operate_graph(OperateGraph) -> GraphAnswer, Repeat;
-        /// Add steps, all or none.
+        /// Add several steps: all of them, or none.
         fn add_steps(AddSteps) -> GraphAnswer, Repeat;
         /// Run the stale steps.
         fn run_graph(RunGraph) -> GraphAnswer, Repeat;
-        /// Say why a step failed.
+        /// Diagnose the failure of a step.
         fn diagnose_step(DiagnoseStep) -> GraphAnswer, Repeat, paths DiagnoseStep::paths;
-        /// Find a source with which a failure is gone.
+        /// Repair the failure of a step by another source.
         fn patch_step(PatchStep) -> GraphAnswer, Repeat, paths PatchStep::paths;
     }
 }
@@ -392,7 +391,7 @@ operations! {
     pub trait AgentOperations {
         /// Register an agent.
         fn register_agent(RegisterAgent) -> AgentView, Once;
-        /// Change an agent. What is none stays as it was.
+        /// Change an agent. Fields that are none stay as they are.
         fn update_agent(UpdateAgent) -> AgentView, Once;
         /// A page of agents by name.
         fn agents(ListAgents) -> AgentList, Once;
@@ -400,15 +399,15 @@ operations! {
         fn agent(ShowAgent) -> AgentView, Once;
         /// Switch an agent on or off. Waiting tasks of its schedules are then noted as skipped.
         fn activate_agent(ActivateAgent) -> AgentView, Once;
-        /// Remove an agent with its artifacts. Its tasks stay. Answers what it was.
+        /// Remove an agent with its artifacts. Its tasks stay. The response has its last state.
         fn remove_agent(RemoveAgent) -> AgentView, Once;
-        /// Run an agent now, and wait for it. Where there is nothing to run, that is the response.
+        /// Run an agent now, and wait for the end. The response says so where there is nothing to run.
         fn execute_agent(ExecuteAgent) -> AgentExecution, Once;
         /// The artifact of an agent.
         fn artifact(ShowArtifact) -> HandedArtifact, Once;
         /// Replace the artifact of an agent.
         fn set_artifact(SetArtifact) -> HandedArtifact, Once;
-        /// Clear the artifact of an agent, so that its next run is a first one.
+        /// Clear the artifact of an agent, so that its next run starts without one.
         fn clear_artifact(ClearArtifact) -> HandedArtifact, Once;
         /// The kept versions of the artifact of an agent, the newest first.
         fn artifacts(ListArtifacts) -> ArtifactList, Once;
@@ -418,43 +417,43 @@ operations! {
 operations! {
     /// Schedules of agents, and their tasks.
     pub trait ScheduleOperations {
-        /// Make a schedule, or replace the one of its name.
+        /// Make a schedule, or replace the one with the same name.
         fn put_schedule(PutSchedule) -> ScheduleView, Once;
         /// A page of schedules by name.
         fn schedules(ListSchedules) -> ScheduleList, Once;
         /// One schedule.
         fn schedule(ShowSchedule) -> ScheduleView, Once;
-        /// Remove a schedule with its waiting tasks. Answers what it was.
+        /// Remove a schedule with its waiting tasks. The response has its last state.
         fn remove_schedule(RemoveSchedule) -> ScheduleView, Once;
         /// Switch a schedule on or off.
         fn enable_schedule(EnableSchedule) -> ScheduleView, Once;
         /// Fire a schedule now.
         fn fire_schedule(FireSchedule) -> TaskView, Once;
-        /// A page of tasks: those that have not ended, then the others, the newest first.
+        /// A page of tasks: those that have not ended, then the ended ones, the newest first.
         fn tasks(ListTasks) -> TaskList, Once;
         /// One task with the results of its attempts.
         fn task(ShowTask) -> TaskView, Once;
-        /// Try a failed task again: the same one.
+        /// Retry a failed task under its own id.
         fn retry_task(RetryTask) -> TaskView, Once;
-        /// Fires of a schedule that became no task, the newest first.
+        /// The fires of a schedule that became no task, the newest first.
         fn skipped_fires(ListSkipped) -> SkippedList, Once;
-        /// Set how many tasks run at once.
+        /// Set the number of tasks that may run at once.
         fn set_concurrent_max(SetConcurrentMax) -> SchedulerStatus, Once;
-        /// How the scheduler stands.
+        /// The status of the scheduler.
         fn scheduler_status(ShowScheduler) -> SchedulerStatus, Once;
     }
 }
 
 operations! {
-    /// Projects: made, listed, checked, and the MCP servers that they name.
+    /// Projects and their MCP servers.
     pub trait ProjectOperations {
-        /// Make a project.
+        /// Create a project.
         fn create_project(CreateProject) -> CreatedProject, Repeat, paths CreateProject::paths;
         /// All projects, the most recent first.
         fn projects(ListProjects) -> ProjectList, Look;
-        /// Look for what is wrong with a project, without asking a model.
+        /// Check a project without asking a model.
         fn check_project(CheckProject) -> ProjectCheck, Repeat;
-        /// Start an MCP server and read how it describes its tools.
+        /// Start an MCP server and read the descriptions of its tools.
         fn describe_mcp(DescribeMcp) -> McpTools, Repeat, paths DescribeMcp::paths;
         /// Accept the tools of an MCP server as it describes them now.
         fn accept_mcp(AcceptMcp) -> AcceptedMcp, Repeat, paths AcceptMcp::paths;
@@ -462,33 +461,33 @@ operations! {
 }
 
 operations! {
-    /// Runs: begun, looked at, steered, ended.
+    /// Runs and asks.
     pub trait RunOperations {
-        /// Begin a run of a project.
+        /// Start a run of a project.
         fn begin_run(BeginRun) -> AffectedRun, Repeat, paths BeginRun::paths;
-        /// Begin an ask: a run without a repository.
+        /// Start an ask: a run without a repository.
         fn begin_ask(AskRequest) -> AffectedRun, Repeat, paths AskRequest::paths;
-        /// All runs in short, the oldest first.
+        /// Summaries of all runs, the oldest first.
         fn runs(ListRuns) -> RunList, Look;
-        /// One run at length.
+        /// One run with its details.
         fn run_status(ShowRun) -> Status, Look;
-        /// Correct what is worked on. The agent reads it at its next step.
+        /// Give guidance to the agents at work, which read it at their next step.
         fn steer_run(SteerRun) -> AffectedRun, Repeat;
-        /// Stop the work on one task or feature. A resume takes it up again.
+        /// Stop the work on one task or feature. A resume continues it.
         fn cancel_task(CancelTask) -> AffectedRun, Repeat;
-        /// Go on with a run.
+        /// Resume a run.
         fn resume_run(ResumeRun) -> AffectedRun, Repeat;
-        /// Read the goal's file of a run again: features are added, changed and dropped; what passes stays.
+        /// Read the goal's file of a run again: features are added, changed and dropped; unchanged passing ones stay.
         fn reread_goal(RereadGoal) -> RereadOutcome, Repeat;
-        /// Start no new work and stop the work under way, which goes on from its journal later.
+        /// Pause a run: start no new work, and stop the work in progress, which continues from its journal later.
         fn pause_run(PauseRun) -> AffectedRun, Repeat;
-        /// Give a run up.
+        /// Abandon a run.
         fn abandon_run(AbandonRun) -> AffectedRun, Repeat;
-        /// Answer a question.
+        /// Answer a question of a run.
         fn answer_run(AnswerRun) -> AffectedRun, Repeat;
-        /// Take back what was answered about an effect, as long as nobody acted on it.
+        /// Withdraw the answer to a question about an effect, as long as no work used it.
         fn take_back_answer(TakeBackAnswer) -> AffectedRun, Repeat;
-        /// Go back to an earlier commit of a run that is not working.
+        /// Go back to an earlier commit of a run that no process works on.
         fn revert_run(RevertRun) -> RevertOutcome, Repeat;
         /// The commits of a run, the newest first.
         fn commit_log(ListCommits) -> CommitLog, Repeat;
@@ -496,23 +495,23 @@ operations! {
 }
 
 operations! {
-    /// The features of a run, and what agents propose for them.
+    /// The features of a run, and the proposals of its agents.
     pub trait FeatureOperations {
         /// Add a feature.
         fn add_feature(AddFeature) -> AffectedRun, Repeat;
-        /// Replace what a feature asks for.
+        /// Replace the definition of a feature.
         fn edit_feature(EditFeature) -> AffectedRun, Repeat;
-        /// Take a feature off the list.
+        /// Drop a feature from the run.
         fn drop_feature(DropFeature) -> AffectedRun, Repeat;
-        /// Run the checks of features that pass once more.
+        /// Run the checks of passing features again.
         fn recheck_features(RecheckFeatures) -> RecheckOutcome, Repeat;
-        /// What a failing feature, or a revert, left.
+        /// The kept work of a failing feature, or of a revert.
         fn kept_work(ShowKept) -> KeptWork, Repeat;
-        /// What agents of a run proposed, the oldest first.
+        /// The proposals of the agents of a run, the oldest first.
         fn proposals(ListProposals) -> Vec<Proposal>, Repeat;
-        /// Do what an agent proposed.
+        /// Accept a proposal and carry it out.
         fn accept_proposal(AcceptProposal) -> AffectedRun, Repeat;
-        /// Do not do what an agent proposed.
+        /// Reject a proposal.
         fn reject_proposal(RejectProposal) -> AffectedRun, Repeat;
     }
 }
@@ -520,15 +519,15 @@ operations! {
 operations! {
     /// The journal and the events of a run.
     pub trait JournalOperations {
-        /// The invocations of a run, in the order in which they started.
+        /// The invocations of a run, in the order of their start.
         fn invocations(ListInvocations) -> InvocationList, Look;
         /// The entries of one invocation.
         fn journal_entries(ListEntries) -> InvocationEntries, Look;
-        /// Run finished invocations again from their journals and compare.
+        /// Run finished invocations again from their journals, and compare the results.
         fn replay(ReplayInvocations) -> ReplayOutcome, Repeat, paths ReplayInvocations::paths;
         /// A page of the events of a run.
         fn events(ListEvents) -> Vec<RunEvent>, Look;
-        /// Who carried out each invocation of a run, by the tables of `longhaul.toml`.
+        /// The plugin and the table of `longhaul.toml` that carried out each invocation of a run.
         fn carried_invocations(ListCarried) -> Vec<CarriedInvocation>, Repeat;
     }
 }

@@ -1,6 +1,5 @@
-//! Every path of a request is whole: whoever owns the data directory stands in another directory than whoever asks,
-//! and a relative path would name another project, or another file, there. Surfaces make paths whole; here they are
-//! refused where one was forgotten.
+//! Refuses relative paths in requests. The owner of the data directory has another working directory than the caller, so
+//! a relative path would name another project or file there. Surfaces make paths absolute before they send a request.
 
 use crate::operations::Operation;
 use longhaul_core::fault::Fault;
@@ -9,15 +8,15 @@ use std::path::Path;
 /// Refuses a request with a relative path.
 ///
 /// # Errors
-/// The first of them.
+/// The first relative path, as an invalid request.
 pub fn expect_whole_paths(operation: &impl Operation) -> Result<(), Fault> {
     operation.paths().into_iter().try_for_each(expect_whole)
 }
 
-/// Refuses a path that means something else in another directory.
+/// Refuses a relative path, which would mean another file in another working directory.
 ///
 /// # Errors
-/// Where it is relative.
+/// The path is relative.
 pub fn expect_whole(path: &Path) -> Result<(), Fault> {
     if path.is_absolute() {
         return Ok(());

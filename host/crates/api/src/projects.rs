@@ -1,4 +1,4 @@
-//! Projects, as they are made, listed and checked, and the MCP servers that they name. Reads no file.
+//! Requests and responses about projects and their MCP servers. This module reads no file.
 
 use crate::checks::{Finding, Overview};
 use crate::runs::ProjectSummary;
@@ -7,14 +7,14 @@ use longhaul_models::set::ModelOptions;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Make a project.
+/// Create a project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CreateProject {
-    /// Where.
+    /// The directory of the project.
     pub directory: PathBuf,
-    /// Its name. Default: the directory's.
+    /// The name of the project. None: that of the directory.
     pub name: Option<String>,
-    /// Whether the directory is to be made, or is empty, or is one that holds files already.
+    /// Whether the directory must be missing or empty. False: it exists, and may hold files.
     pub fresh: bool,
 }
 
@@ -22,33 +22,33 @@ pub struct CreateProject {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListProjects {}
 
-/// Check a project.
+/// Check a project without asking a model.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CheckProject {
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
-    /// What is done to its models.
+    /// The options of its models.
     #[serde(default)]
     pub models: ModelOptions,
 }
 
-/// Read how an MCP server describes its tools.
+/// Read the descriptions of the tools of an MCP server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DescribeMcp {
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
-    /// The server, by its name in `longhaul.toml`.
+    /// The name of the server in `longhaul.toml`.
     pub server: String,
 }
 
-/// Accept the tools of an MCP server.
+/// Accept the tools of an MCP server as it describes them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AcceptMcp {
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
-    /// The server, by its name in `longhaul.toml`.
+    /// The name of the server in `longhaul.toml`.
     pub server: String,
-    /// The digest of its present descriptions.
+    /// The digest of the descriptions that were shown.
     pub digest: String,
 }
 
@@ -70,45 +70,45 @@ impl AcceptMcp {
     }
 }
 
-/// A project that was made.
+/// A created project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CreatedProject {
-    /// Its name.
+    /// The name of the project.
     pub project: String,
-    /// Where it is.
+    /// The directory of the project.
     pub directory: PathBuf,
-    /// Whether its git repository was made, too.
+    /// Whether its git repository was created, too.
     pub repository_is_new: bool,
 }
 
-/// Projects in short.
+/// All projects.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProjectList {
-    /// The one that something happened to last comes first.
+    /// The projects, the one with the latest event first.
     pub projects: Vec<ProjectSummary>,
 }
 
-/// What is wrong with a project.
+/// The result of checking a project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProjectCheck {
-    /// All of it; none: nothing is.
+    /// The faults. Empty: there is none.
     pub findings: Vec<Finding>,
-    /// What would run.
+    /// The description of a run.
     pub overview: Overview,
 }
 
-/// How an MCP server describes its tools.
+/// The descriptions of the tools of an MCP server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct McpTools {
-    /// The digest of all of it, by which it is accepted.
+    /// The digest of all descriptions, which [`AcceptMcp`] names.
     pub digest: String,
-    /// Each tool.
+    /// The description of each tool.
     pub tools: Vec<Definition>,
 }
 
-/// Descriptions that were accepted.
+/// Accepted descriptions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AcceptedMcp {
-    /// Their digest.
+    /// The digest of the descriptions.
     pub digest: String,
 }

@@ -1,4 +1,4 @@
-//! What is asked of the machine's resources, and what is shown of their use. Measures nothing.
+//! Requests and responses about the use of resources. This module measures nothing.
 
 use longhaul_config::resources::ResourceSettings;
 use longhaul_core::process_registry::{Child, ChildKind, GuestRecord};
@@ -7,92 +7,92 @@ use longhaul_resources::{PartialLimits, ProcessUsage, SystemUsage, TreeEnd, mb, 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Read what is used now.
+/// Read the present use of resources.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReadResources {}
 
-/// List samples of what was used.
+/// List samples of the use of resources.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListSamples {
-    /// Only those after this time, in milliseconds since 1970-01-01 UTC.
+    /// Only samples after this time are listed, in milliseconds since 1970-01-01 UTC.
     #[serde(default)]
     pub after_ms: u64,
-    /// At most so many: the newest.
+    /// The most samples to list: the newest ones.
     pub limit: usize,
 }
 
-/// End a child of the owner.
+/// End a child process of the owner of the data directory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EndChild {
-    /// Its number, as it is listed.
+    /// The process id, as it is listed.
     pub pid: u32,
 }
 
-/// A child that was ended with all that it started.
+/// A child process that was ended with all that it started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ChildEnd {
-    /// Processes that went when they were asked.
+    /// The number of processes that ended on request.
     pub asked: usize,
-    /// Processes that had to be killed.
+    /// The number of processes that were killed.
     pub killed: usize,
 }
 
-/// Sum all runs up.
+/// Read the sums over all runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReadMetrics {}
 
-/// All runs summed up.
+/// The sums over all runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MetricsText {
-    /// In the text format of Prometheus.
+    /// The metrics in the text format of Prometheus.
     pub text: String,
 }
 
-/// What is used now.
+/// The present use of resources.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResourcesView {
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// The time of the reading, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// The machine.
+    /// The use of the machine.
     pub system: SystemUsage,
-    /// The number of the process that owns the data directory.
+    /// The process id of the owner of the data directory.
     pub pid: u32,
-    /// That process, without its children.
+    /// The use of the owner, without its children.
     pub host: ProcessUsage,
-    /// Its children.
+    /// The child processes of the owner.
     pub children: Vec<ChildView>,
-    /// Instances of components in it. Their memory is part of the host's.
+    /// The instances of components in the owner. Their memory is part of `host`.
     pub guests: Vec<GuestView>,
-    /// Runs that are worked on, or wait for room.
+    /// The runs that a process works on, or that wait for capacity.
     pub runs: Vec<RunUse>,
-    /// Tasks of agents that run, or wait and are due; at most a hundred.
+    /// The tasks of agents that run, or wait and are due; at most 100.
     pub tasks: Vec<TaskUse>,
-    /// Children that were ended at a limit or by a person, the newest last.
+    /// The child processes that were ended at a limit or by a person, the newest last.
     pub ended: Vec<EndedView>,
-    /// Whether children have control groups, or why not.
+    /// Whether child processes have control groups, or the reason for which they have none.
     pub cgroups: String,
-    /// What is kept free, and what children may use.
+    /// The configured limits and reserves.
     pub settings: ResourceSettings,
 }
 
-/// A child of the owner.
+/// A child process of the owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChildView {
-    /// Its number.
+    /// The process id.
     pub pid: u32,
-    /// What it is for.
+    /// The purpose of the process.
     pub kind: ChildKind,
-    /// What people know it by.
+    /// The name for people: the check, the program, the server or the component.
     pub name: String,
-    /// The run on whose tree it works, where it is one's.
+    /// The run whose tree it works on. None: it works on no run's tree.
     pub run: Option<RunId>,
-    /// What it uses with all that it started.
+    /// The use of resources, with that of all processes that it started.
     pub usage: ProcessUsage,
-    /// What it may.
+    /// The limits of the process.
     pub limits: PartialLimits,
-    /// Whether the kernel holds it to that, too.
+    /// Whether the kernel enforces the limits, too.
     pub has_group: bool,
-    /// The limit that it is being ended for.
+    /// The limit for which it is being ended. None: it is not being ended.
     pub ending: Option<String>,
 }
 
@@ -104,9 +104,9 @@ pub struct GuestView {
     /// The invocation that it serves.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub invocation: InvocationId,
-    /// The project.
+    /// The name of the project.
     pub project: String,
-    /// The plugin's table in `longhaul.toml`.
+    /// The table of the plugin in `longhaul.toml`.
     pub plugin: String,
     /// Its present memory, in MB.
     pub memory_mb: f64,
@@ -114,11 +114,11 @@ pub struct GuestView {
     pub memory_peak_mb: f64,
     /// Its most memory, in MB.
     pub memory_max_mb: f64,
-    /// Fuel used, up to the last time it called the host.
+    /// The used fuel, up to its last call of the host.
     pub fuel: u64,
-    /// The fuel that it may use.
+    /// The limit of its fuel.
     pub fuel_max: u64,
-    /// Time on a thread, in milliseconds.
+    /// The processor time, in milliseconds.
     pub cpu_ms: u64,
 }
 
@@ -130,7 +130,7 @@ pub struct RunUse {
     /// Name of the run.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub run: RunId,
-    /// Its project.
+    /// The name of its project.
     pub project: String,
     /// The reason why it waits for room.
     #[cfg_attr(feature = "schema", schema(required = true))]
@@ -154,36 +154,36 @@ pub struct TaskUse {
     pub task: String,
     /// Its agent.
     pub agent: String,
-    /// Whether it runs; otherwise it waits.
+    /// Whether it runs. False: it waits.
     pub runs: bool,
     /// The reason why it waits, if it is known.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub waits: Option<String>,
 }
 
-/// A child that was ended.
+/// A child process that was ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndedView {
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// The time of its end, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Its number.
+    /// The process id.
     pub pid: u32,
-    /// What it was for.
+    /// The purpose of the process.
     pub kind: ChildKind,
-    /// What people knew it by.
+    /// The name for people.
     pub name: String,
-    /// The run on whose tree it worked.
+    /// The run whose tree it worked on. None: it worked on no run's tree.
     pub run: Option<RunId>,
-    /// Why.
+    /// The reason, in one line.
     pub reason: String,
-    /// Processes that went when they were asked.
+    /// The number of processes that ended on request.
     pub asked: usize,
-    /// Processes that had to be killed.
+    /// The number of processes that were killed.
     pub killed: usize,
 }
 
 impl ChildView {
-    /// A child with what it uses and may use.
+    /// A child process with its use and its limits.
     #[must_use]
     pub fn new(child: &Child, usage: ProcessUsage, limits: PartialLimits, has_group: bool) -> Self {
         let ending = child.hit().map(ToString::to_string);
@@ -193,7 +193,7 @@ impl ChildView {
 }
 
 impl GuestView {
-    /// An instance as it is now.
+    /// An instance with its present use.
     #[must_use]
     pub fn of(guest: &GuestRecord) -> Self {
         Self {
@@ -209,14 +209,14 @@ impl GuestView {
         }
     }
 
-    /// The run that it is part of, if its invocation is one's.
+    /// The id of the run that the invocation belongs to.
     pub fn run(&self) -> &str {
         self.invocation.as_str().split(['/', '#']).next().unwrap_or_default()
     }
 }
 
 impl EndedView {
-    /// A child that was ended for a reason, and what that took.
+    /// An ended child process, with the reason and the outcome.
     #[must_use]
     pub fn new(at_ms: u64, child: &Child, reason: &str, TreeEnd { asked, killed }: TreeEnd) -> Self {
         let (name, run, reason) = (child.name.clone(), run_of(child.place.as_deref()), reason.to_owned());
@@ -225,7 +225,7 @@ impl EndedView {
 }
 
 impl RunUse {
-    /// What a run uses of all this.
+    /// The use of a run, summed over the child processes and instances that belong to it.
     pub fn of(run: RunId, project: String, waits: Option<String>, all: &ResourcesView) -> Self {
         let guests: Vec<_> = all.guests.iter().filter(|guest| guest.run() == run.as_str()).collect();
         let children: Vec<_> = all.children.iter().filter(|child| child.run.as_ref() == Some(&run)).collect();
@@ -241,7 +241,7 @@ impl RunUse {
     }
 }
 
-/// The run whose tree a directory is: `trees/RUN`, or `trees/RUN.NUMBER`.
+/// The run whose tree a directory is: `trees/RUN` or `trees/RUN.NUMBER`. None: it is no run's tree.
 fn run_of(place: Option<&Path>) -> Option<RunId> {
     let place = place?;
     if place.parent()?.file_name()? != "trees" {

@@ -1,4 +1,4 @@
-//! Projects and runs as surfaces see them. Looks nothing up: whoever answers fills these in.
+//! Requests and responses about runs, and the summaries of projects and runs. This module looks nothing up.
 
 use longhaul_core::event::WorkUsage;
 use longhaul_core::journal::Resolution;
@@ -12,32 +12,32 @@ use longhaul_worktree::Logged;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// A run, by its name, by the beginning of it, or as the newest one of a project.
+/// A reference to a run: its id, a unique beginning of the id, or the newest run of a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunRef {
-    /// The name or its beginning.
+    /// The id, or a unique beginning of it.
     Named(String),
     /// The newest run of the project in this directory.
     NewestIn(PathBuf),
 }
 
-/// Begin a run.
+/// Start a run of a project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BeginRun {
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
-    /// What is done to its models.
+    /// The options of its models.
     pub models: ModelOptions,
-    /// The plan that it follows; none: a planner is asked.
+    /// The plan to follow. None: the goal's file or a planner makes one.
     #[serde(default)]
     pub plan: Option<Plan>,
-    /// Pause when the plan is there.
+    /// Whether the run pauses when the plan exists.
     pub plan_only: bool,
-    /// Pause after so many sessions.
+    /// The number of sessions after which the run pauses. None: it does not pause by itself.
     #[serde(default)]
     pub sessions: Option<u32>,
-    /// Also when the project was given up.
+    /// Whether a run starts even if the project was abandoned. Default false: it is refused.
     #[serde(default)]
     pub again: bool,
 }
@@ -53,14 +53,14 @@ pub struct ShowRun {
     pub run: RunRef,
 }
 
-/// Correct what is worked on.
+/// Give guidance to the agents at work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SteerRun {
     /// The run.
     pub run: RunRef,
-    /// The task or feature; none: all that is worked on.
+    /// The id of the task or feature. None: all work in progress.
     pub task: Option<String>,
-    /// What the agent is told.
+    /// The guidance for the agent.
     pub text: String,
 }
 
@@ -69,18 +69,19 @@ pub struct SteerRun {
 pub struct CancelTask {
     /// The run.
     pub run: RunRef,
-    /// The task or feature.
+    /// The id of the task or feature.
     pub task: String,
 }
 
-/// Go on with a run.
+/// Resume a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ResumeRun {
     /// The run.
     pub run: RunRef,
-    /// Try failing features again.
+    /// Whether failing features are tried again.
     pub retry_failing: bool,
-    /// Pause after so many sessions. None: one that broke off goes as far as it was asked to, others to their end.
+    /// The number of sessions after which the run pauses. None: an interrupted run keeps its own condition, and others
+    /// do not pause by themselves.
     #[serde(default)]
     pub sessions: Option<u32>,
 }
@@ -99,39 +100,39 @@ pub struct PauseRun {
     pub run: RunRef,
 }
 
-/// Give a run up.
+/// Abandon a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AbandonRun {
     /// The run.
     pub run: RunRef,
-    /// Why.
+    /// The reason, for people.
     pub reason: String,
 }
 
-/// Answer a question.
+/// Answer a question of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AnswerRun {
     /// The run.
     pub run: RunRef,
-    /// The feature that is blocked; none when the run waits.
+    /// The id of the blocked feature. None: the run itself waits.
     pub feature: Option<String>,
-    /// The question about an effect, by its name.
+    /// The id of the question about an effect. None: the only open one, or another kind of question.
     #[serde(default)]
     pub question: Option<String>,
-    /// What is known of the effect that is asked about, if one is.
+    /// The person's finding about the effect. None: the question is about no effect.
     pub resolution: Option<Resolution>,
-    /// In words.
+    /// The answer in words.
     pub text: String,
 }
 
-/// Take back what was answered about an effect.
+/// Withdraw the answer to a question about an effect.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TakeBackAnswer {
     /// The run.
     pub run: RunRef,
-    /// The feature whose work asked.
+    /// The id of the feature whose work asked. None: the run itself asked.
     pub feature: Option<String>,
-    /// The question, by its name.
+    /// The id of the question. None: the only answered one.
     pub question: Option<String>,
 }
 
@@ -140,9 +141,9 @@ pub struct TakeBackAnswer {
 pub struct RevertRun {
     /// The run.
     pub run: RunRef,
-    /// The commit, or the beginning of its name.
+    /// The id of the commit, or a unique beginning of it.
     pub to: String,
-    /// Keep what is in no commit instead of refusing.
+    /// Whether uncommitted work is kept under a name. False: uncommitted work refuses the revert.
     pub stash: bool,
 }
 
@@ -151,9 +152,9 @@ pub struct RevertRun {
 pub struct ListCommits {
     /// The run.
     pub run: RunRef,
-    /// At most so many.
+    /// The most commits to list.
     pub limit: usize,
-    /// Those that reverts took back, in place of those of the branch.
+    /// True: the commits that reverts removed. False: the commits of the branch.
     pub reverted: bool,
 }
 
@@ -163,26 +164,26 @@ impl BeginRun {
     }
 }
 
-/// The run that something was done to.
+/// The run that an operation affected.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AffectedRun {
-    /// Its name.
+    /// The id of the run.
     pub run: RunId,
 }
 
-/// What is asked, and of whom.
+/// Start an ask: a run without a repository.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AskRequest {
-    /// The project, whose `longhaul.toml` says which agents there are. It needs no repository.
+    /// The directory of the project, whose `longhaul.toml` configures the agents. It needs no repository.
     pub directory: PathBuf,
-    /// What is asked. At most 1 MiB.
+    /// The question or task. At most 1 MiB.
     pub goal: String,
-    /// Who answers.
+    /// The agent, the route or the plan that answers.
     pub dispatch: Dispatch,
-    /// The tasks that are to be done; none: a planner says which, if it comes to a plan.
+    /// The tasks to do. None: a planner makes them where the ask needs a plan.
     #[serde(default)]
     pub plan: Option<Plan>,
-    /// What is done to its models.
+    /// The options of its models.
     #[serde(default)]
     pub models: ModelOptions,
 }
@@ -198,117 +199,118 @@ fn with_models<'a>(directory: &'a Path, models: &'a ModelOptions) -> Vec<&'a Pat
     std::iter::once(directory).chain(files).collect()
 }
 
-/// A goal that was read again.
+/// The changes of a goal that was read again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RereadOutcome {
-    /// The run.
+    /// The id of the run.
     pub run: RunId,
-    /// What changed, one line each.
+    /// The changes, one line each.
     pub changes: Vec<String>,
 }
 
 /// The commits of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CommitLog {
-    /// The branch.
+    /// The name of the branch.
     pub branch: String,
-    /// The commit that the run began at.
+    /// The id of the commit from which the run started.
     pub base: String,
-    /// Newest first.
+    /// The commits, the newest first.
     pub commits: Vec<Logged>,
 }
 
-/// Runs in short.
+/// All runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunList {
-    /// Oldest first.
+    /// The runs, the oldest first.
     pub runs: Vec<RunSummary>,
 }
 
-/// A project in short.
+/// A summary of a project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProjectSummary {
-    /// Its name.
+    /// The name of the project.
     pub project: String,
-    /// Where it is.
+    /// The directory of the project.
     pub directory: PathBuf,
-    /// That of its newest run.
+    /// The status of the project.
     pub status: ProjectStatus,
-    /// Features that pass, of all that were not dropped, in its newest run.
+    /// In its newest run: the number of passing features, and of all features that were not dropped.
     pub passing: (usize, usize),
-    /// Its newest run.
+    /// The id of its newest run. None: it has none.
     pub run: Option<RunId>,
-    /// How many runs it had.
+    /// The number of its runs.
     pub runs: usize,
-    /// When it was made, or first run, in milliseconds since 1970-01-01 UTC.
+    /// The time of its creation, or of its first run, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// When something last happened in its newest run.
+    /// The time of the latest event of its newest run, in milliseconds since 1970-01-01 UTC.
     pub last_ms: u64,
 }
 
-/// A run in short.
+/// A summary of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// Its name.
+    /// The id of the run.
     pub run: RunId,
-    /// Its project.
+    /// The name of its project.
     pub project: String,
-    /// Where that is.
+    /// The directory of its project.
     pub directory: PathBuf,
-    /// Where the run is.
+    /// The status of the run.
     pub status: RunStatus,
-    /// What that means for its project.
+    /// The status of its project as far as this run decides it.
     pub project_status: ProjectStatus,
-    /// Features that pass, of all that were not dropped.
+    /// The number of passing features, and of all features that were not dropped.
     pub passing: (usize, usize),
-    /// When it was asked for.
+    /// The time of its request, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// When something last happened in it, in milliseconds since 1970-01-01 UTC.
+    /// The time of its latest event, in milliseconds since 1970-01-01 UTC.
     #[serde(default)]
     pub last_ms: u64,
-    /// Whether it is an ask, which commits nothing.
+    /// Whether it is an ask, which has no repository and commits nothing.
     #[serde(default)]
     pub is_ask: bool,
-    /// Whether it is being worked on in this moment.
+    /// Whether a process works on it now.
     pub active: bool,
-    /// When it tries again by itself, in milliseconds since 1970-01-01 UTC, if it waits for a service.
+    /// The time of its next automatic attempt, in milliseconds since 1970-01-01 UTC. None: it does not wait for a
+    /// service.
     pub wakes_at_ms: Option<u64>,
 }
 
-/// A run at length.
+/// A run with its details.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
-    /// In short.
+    /// The summary of the run.
     #[serde(flatten)]
     pub summary: RunSummary,
-    /// The branch that it commits to; empty for an ask.
+    /// The branch that it commits to. Empty for an ask.
     pub branch: String,
-    /// What is asked, if it is an ask.
+    /// The question or task of an ask. None: it is no ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
-    /// What the results come to, once there is an answer.
+    /// The answer to an ask. None: there is none yet.
     #[serde(default)]
     pub synthesis: Option<Synthesis>,
-    /// What it spent, and what it still may.
+    /// The used and the remaining budget.
     #[serde(default)]
     pub ledger: LedgerView,
-    /// Why it waits or how it ended, in one line.
+    /// The reason for which it waits or ended, in one line.
     pub why: String,
-    /// The question that it waits with, if one is about an effect: the first of `questions`.
+    /// The first of `questions`. None: there is none.
     pub question: Option<String>,
-    /// The questions about effects that it waits with.
+    /// The open questions about effects.
     #[serde(default)]
     pub questions: Vec<OpenQuestion>,
-    /// What a person types for each of its other waits for one.
+    /// The command that ends each of its other waits for a person.
     #[serde(default)]
     pub answer_with: Vec<String>,
-    /// Its features.
+    /// The features of the run.
     pub features: Vec<Feature>,
-    /// What it used.
+    /// The resources that the run used.
     pub used: WorkUsage,
-    /// The cap on money, in millionths of a US dollar, if one is set.
+    /// The limit of its cost, in millionths of a US dollar. None: there is none.
     pub cost_microdollars_max: Option<u64>,
-    /// The cap on tokens: the run's own, or what its invocations may use together.
+    /// The limit of its tokens: that of the run, or that of its invocations together.
     pub tokens_max: u64,
 }
 
@@ -334,18 +336,18 @@ impl From<longhaul_core::journal::EffectQuestion> for OpenQuestion {
     }
 }
 
-/// Who carried out an invocation, and when.
+/// The plugin and the times of an invocation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CarriedInvocation {
-    /// Which.
+    /// The id of the invocation.
     pub invocation: InvocationId,
     /// The table of `longhaul.toml`, for example `agents.code`.
     pub table: String,
-    /// The plugin.
+    /// The name of the plugin.
     pub plugin: String,
-    /// When it first began, in milliseconds since 1970-01-01 UTC.
+    /// The time of its first start, in milliseconds since 1970-01-01 UTC.
     pub from_ms: u64,
-    /// When it ended; none while it has not.
+    /// The time of its end, in milliseconds since 1970-01-01 UTC. None: it has not ended.
     pub until_ms: Option<u64>,
 }
 
@@ -354,29 +356,29 @@ pub struct CarriedInvocation {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = RecheckedFeature))]
 pub struct FeatureRecheck {
-    /// The feature.
+    /// The id of the feature.
     pub feature: String,
-    /// The checks that were run.
+    /// The names of the checks that ran.
     pub checks: Vec<String>,
-    /// Those of them that failed.
+    /// The names of the checks that failed.
     pub failed: Vec<String>,
     /// The reason why the checks could not run; the feature passes as before.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub not_run: Option<String>,
 }
 
-/// What a replay gave.
+/// The result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayResult {
-    /// Which invocation.
+    /// The id of the invocation.
     pub invocation: InvocationId,
-    /// Calls that were answered from the journal.
+    /// The number of calls that the journal answered.
     pub calls: u32,
-    /// Fuel that the journal holds, and that the replay used.
+    /// The fuel in the journal, and the fuel of the replay.
     pub fuel: (u64, u64),
     /// Whether result, calls and fuel are the same.
     pub same: bool,
-    /// What differs, in one line.
+    /// The first difference, in one line. None: there is none.
     pub difference: Option<String>,
 }
 
@@ -392,19 +394,19 @@ pub struct RevertOutcome {
     pub from: String,
     /// The commit of branch and tree now.
     pub to: String,
-    /// The commits that were left behind, newest first.
+    /// The ids of the commits that the branch no longer has, the newest first.
     pub left: Vec<String>,
     /// The ref that keeps them; null if the branch did not move.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub kept_as: Option<String>,
-    /// Features that no longer pass, or are no longer worked on.
+    /// The ids of the features that no longer pass, or whose work was discarded.
     pub features: Vec<String>,
     /// The names of kept uncommitted work, one for each tree that had some.
     pub stashed: Vec<String>,
 }
 
 impl RevertOutcome {
-    /// Whether there was nothing to do.
+    /// Whether the revert changed nothing.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.left.is_empty() && self.stashed.is_empty()

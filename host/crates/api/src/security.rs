@@ -1,5 +1,5 @@
-//! What is asked of the audit log, of trust in the files of projects, of checkouts and of grants, and what is answered.
-//! Decides nothing.
+//! Requests and responses about the audit log, grants, trust in files of projects, and checkouts. This module decides
+//! nothing.
 
 use longhaul_core::{Digest, RunId};
 use longhaul_security::trust::TrustRecord;
@@ -10,28 +10,28 @@ use std::path::PathBuf;
 /// List the newest records of the audit log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListAudit {
-    /// At most so many.
+    /// The most records to list: the newest ones.
     pub limit: usize,
 }
 
-/// Verify the audit log.
+/// Verify the chain of the audit log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct VerifyAudit {
-    /// The digest of a record that must be in it.
+    /// The digest of a record that the log must contain. None: any log with a valid chain.
     pub expect: Option<Digest>,
 }
 
-/// Show the grants of a project.
+/// Show the grants of a project and their use.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShowGrants {
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
 }
 
 /// Find the project of a checkout.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IdentifyProject {
-    /// The checkout.
+    /// The directory of the checkout.
     pub directory: PathBuf,
 }
 
@@ -42,59 +42,59 @@ pub struct ListCheckouts {}
 /// Link a checkout to the project of another one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JoinProject {
-    /// The checkout.
+    /// The directory of the checkout.
     pub directory: PathBuf,
-    /// The other one, or the id of the project.
+    /// The directory of the other checkout, or the id of the project.
     pub other: String,
 }
 
-/// Note that a secret was set, or removed.
+/// Record in the audit log that a secret was set or removed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NoteSecret {
-    /// Its name.
+    /// The name of the secret.
     pub name: String,
-    /// What it is bound to; none: it was removed.
+    /// The hosts or programs that the secret is bound to. None: it was removed.
     pub bound: Option<String>,
 }
 
 /// Show the trust in the file of a project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ShowTrust {
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
 }
 
-/// Refuse a file whose powers nobody agreed to.
+/// Refuse a file whose powers no person agreed to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExpectTrust {
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
 }
 
 /// Agree to the powers of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrustProject {
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
-    /// The digest of the powers that were shown: a file that changed since is not agreed to. None: as it is.
+    /// The digest of the powers that were shown; other powers refuse the request. None: the powers as they are.
     pub digest: Option<Digest>,
 }
 
 /// Withdraw the agreement to the powers of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DistrustProject {
-    /// The project.
+    /// The directory of the project.
     pub directory: PathBuf,
 }
 
-/// List everything that is trusted.
+/// List all trusted files and signers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListTrusted {}
 
-/// Trust the key of a signer, or do so no more.
+/// Trust the key of a signer, or stop trusting it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SetSigner {
-    /// The key.
+    /// The public key.
     pub key: String,
     /// Whether it is trusted from now on.
     pub known: bool,
@@ -103,43 +103,43 @@ pub struct SetSigner {
 /// The project that a checkout belongs to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProjectIdentity {
-    /// The id.
+    /// The id of the project.
     pub id: String,
-    /// What a person should be told, in one line.
+    /// A note for people, in one line. None: there is none.
     pub told: Option<String>,
 }
 
-/// Everything that is trusted.
+/// All trusted files and signers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrustedList {
-    /// Files of projects.
+    /// The trusted files of projects.
     pub files: Vec<TrustRecord>,
-    /// Keys of signers.
+    /// The public keys of trusted signers.
     pub signers: BTreeSet<String>,
 }
 
-/// Grants of a project.
+/// The grants of a project and their use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantUsage {
-    /// What longhaul.toml gives and no run of those that are listed used.
+    /// The grants of longhaul.toml that none of the listed runs used.
     pub unused: Vec<String>,
-    /// What it gives, and nobody can tell whether one of them used it.
+    /// The grants whose use cannot be determined.
     #[serde(default)]
     pub unknown: Vec<String>,
-    /// Runs, oldest first.
+    /// The runs, the oldest first.
     pub runs: Vec<RunGrants>,
 }
 
-/// What a run could do, and did.
+/// The powers of a run and their use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunGrants {
-    /// The run.
+    /// The id of the run.
     pub run: RunId,
-    /// Powers that it used.
+    /// The powers that it used.
     pub used: Vec<String>,
-    /// Powers that it had, and nobody can tell whether it used them.
+    /// The powers whose use cannot be determined.
     #[serde(default)]
     pub unknown: Vec<String>,
-    /// Powers that it had and did not use.
+    /// The powers that it did not use.
     pub unused: Vec<String>,
 }

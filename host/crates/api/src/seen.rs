@@ -1,19 +1,19 @@
-//! What a watcher of a run sees: events, which are durable, and parts of what models say, which are not.
+//! Notifications to a watcher of a run: durable events, and live parts of models' replies.
 
 use longhaul_core::event::RunEvent;
 use longhaul_core::stream::StreamToken;
 
-/// Something seen of a run.
+/// A notification to a watcher of a run.
 #[derive(Clone, Debug)]
 pub enum RunNotification {
-    /// An event.
+    /// A durable event.
     Event(RunEvent),
-    /// A part of what a model says.
+    /// A part of a model's reply, while the model writes it.
     Token(StreamToken),
-    /// Parts of what models say were lost, since they were not read in time.
+    /// Parts of replies were lost because the watcher read too slowly.
     Lagged,
-    /// The watcher did not read, and is let go. It may watch again, from the last event on.
+    /// The watcher did not read for too long and is disconnected. It may watch again from its last event.
     Dropped,
-    /// Nobody works on the run any more, for a reason of its own or because of an error.
+    /// No process works on the run any more. The text is the error that interrupted it, if there was one.
     Gone(Option<String>),
 }

@@ -1,26 +1,26 @@
-//! The tokens that let somebody in over HTTP, as they are asked for and shown, and what each allows. Knows no token.
+//! Requests and responses about the tokens of the HTTP API, and the scopes of a token. This module holds no token.
 
 use longhaul_core::text::truncate;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a token allows. `Run` and `Approve` allow reading as well, and `Admin` allows everything.
+/// A permission of a token. `run` and `approve` include `read`, and `admin` includes all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenScope {
-    /// Look at everything.
+    /// Read everything.
     Read,
     /// Start, steer, pause, resume and stop runs, and change features.
     Run,
-    /// Answer what agents must not do without being asked about.
+    /// Answer approvals and other questions.
     Approve,
     /// Everything, directories and hosts of this machine included.
     Admin,
 }
 
 impl TokenScope {
-    /// Its word.
+    /// The name in JSON and on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,42 +31,42 @@ impl TokenScope {
         }
     }
 
-    /// Whether who has it may do what asks for `other`.
+    /// Whether the scope includes `other`.
     #[must_use]
     pub fn covers(self, other: Self) -> bool {
         self == other || self == Self::Admin || other == Self::Read
     }
 }
 
-/// What is known of a token, which is not enough to use it.
+/// The facts about a token, without its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessToken {
-    /// What a person calls it.
+    /// The name of the token.
     pub name: String,
-    /// What it allows.
+    /// The scopes of the token.
     pub scopes: Vec<TokenScope>,
-    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    /// The time of its creation, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// Until when it lets in; none: until it is removed.
+    /// The time of its expiry, in milliseconds since 1970-01-01 UTC. None: it does not expire.
     pub expires_ms: Option<u64>,
 }
 
 impl AccessToken {
-    /// Whether it may do what asks for a scope.
+    /// Whether one of its scopes includes `scope`.
     #[must_use]
     pub fn allows(&self, scope: TokenScope) -> bool {
         self.scopes.iter().any(|own| own.covers(scope))
     }
 }
 
-/// Make a token.
+/// Create a token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AddToken {
-    /// Its name. No other token may have it.
+    /// The name of the token, which must not be in use.
     pub name: String,
-    /// What it allows; not empty.
+    /// The scopes of the token; at least one.
     pub scopes: Vec<TokenScope>,
-    /// How long it lets in, in milliseconds; none: until it is removed.
+    /// The time until it expires, in milliseconds. None: it does not expire.
     pub lasts_ms: Option<u64>,
 }
 
@@ -74,42 +74,42 @@ pub struct AddToken {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListTokens {}
 
-/// Remove a token.
+/// Revoke a token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RemoveToken {
-    /// Its name.
+    /// The name of the token.
     pub name: String,
 }
 
-/// A token that was made.
+/// A created token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewToken {
     /// The token without its value.
     pub token: AccessToken,
-    /// The value, which is shown this once.
+    /// The value, which no later response has.
     pub shown: IssuedToken,
 }
 
-/// Tokens without their values.
+/// All tokens, without their values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TokenList {
-    /// By name.
+    /// The tokens, sorted by name.
     pub tokens: Vec<AccessToken>,
 }
 
-/// A token as it is shown once.
+/// The value of a token. Its `Debug` form hides it.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct IssuedToken(String);
 
 impl IssuedToken {
-    /// One that is made, or that a client sent.
+    /// The value that was made, or that a client sent.
     #[must_use]
     pub fn of(sent: &str) -> Self {
         Self(sent.to_owned())
     }
 
-    /// All of it.
+    /// The whole value.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -122,7 +122,7 @@ impl fmt::Debug for IssuedToken {
     }
 }
 
-/// How long a token lasts, in milliseconds.
+/// The time until a token expires, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenTtl(pub u64);
 

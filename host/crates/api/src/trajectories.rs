@@ -1,5 +1,5 @@
-//! Trajectories, as they are asked for and shown: what an agent was told, said and did in one of its invocations. Reads
-//! no journal.
+//! Requests and responses about trajectories: the inputs, calls and outputs of an agent in one invocation. This module
+//! reads no journal.
 
 use crate::runs::RunRef;
 use longhaul_core::model::Usage;
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// List trajectories, without the messages.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ListTrajectories {
-    /// The run.
+    /// A run of the project.
     pub run: RunRef,
     /// The filter.
     pub wanted: TrajectoryFilter,
@@ -21,7 +21,7 @@ pub struct ListTrajectories {
 pub struct ShowTrajectory {
     /// The run.
     pub run: RunRef,
-    /// The invocation, with or without the run's name.
+    /// The id of the invocation, with or without that of the run.
     pub invocation: String,
 }
 
@@ -30,22 +30,22 @@ pub struct ShowTrajectory {
 pub struct AnnotateTrajectory {
     /// The run.
     pub run: RunRef,
-    /// The invocation, with or without the run's name.
+    /// The id of the invocation, with or without that of the run.
     pub invocation: String,
-    /// From 1, bad, to 5, good; none: as it was.
+    /// The rating, from 1 (bad) to 5 (good). None: it stays.
     pub rating: Option<u8>,
-    /// What the answer should have been; none: as it was.
+    /// The answer that would have been right. None: it stays.
     pub correction: Option<String>,
 }
 
-/// What a person said of a trajectory.
+/// A person's annotation of a trajectory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Annotation {
-    /// From 1, bad, to 5, good.
+    /// The rating, from 1 (bad) to 5 (good). None: not rated.
     pub rating: Option<u8>,
-    /// What the answer should have been.
+    /// The answer that would have been right. None: not corrected.
     pub correction: Option<String>,
-    /// When it was last changed, in milliseconds since 1970-01-01 UTC.
+    /// The time of the last change, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
 }
 
@@ -82,75 +82,75 @@ pub struct TrajectoryStep {
     pub failed: bool,
 }
 
-/// A trajectory.
+/// The record of an agent's work on one task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trajectory {
-    /// The invocation.
+    /// The id of the invocation.
     pub id: InvocationId,
-    /// Its run.
+    /// The id of its run.
     pub run: RunId,
-    /// Its project.
+    /// The name of its project.
     pub project: String,
     /// The table of `longhaul.toml`, for example `agents.code`.
     pub agent: String,
-    /// The plugin.
+    /// The name of the plugin.
     pub plugin: String,
-    /// The digest of its bytes.
+    /// The digest of the plugin's component.
     pub component: Digest,
-    /// The feature or step.
+    /// The id of the feature or step.
     pub task: String,
-    /// What was to be done.
+    /// The instruction that the agent was given.
     pub instruction: String,
-    /// How it ended.
+    /// The ending of the invocation.
     pub ending: InvocationEnding,
-    /// What the agent handed back, JSON as text.
+    /// The agent's output, as JSON text. None: it returned none.
     pub answer: Option<String>,
-    /// Its summary, or why there is no answer.
+    /// The agent's summary, or the reason for which there is no answer.
     pub summary: String,
-    /// Between 0 and 1, in the agent's own opinion.
+    /// The agent's own estimate that the task is done, from 0 to 1. None: it gave no estimate.
     pub confidence: Option<f64>,
-    /// What it did beside asking its model.
+    /// Its calls other than requests to models, in order.
     pub steps: Vec<TrajectoryStep>,
-    /// Calls of models.
+    /// The number of replies of models.
     pub model_calls: u32,
-    /// Tokens and money of its own calls.
+    /// The tokens and the cost of its own requests.
     pub usage: Usage,
-    /// How often its conversation was cut back.
+    /// The number of times that a conversation was cut back.
     pub summarizations: u32,
-    /// When it began, in milliseconds since 1970-01-01 UTC.
+    /// The time of its start, in milliseconds since 1970-01-01 UTC.
     pub from_ms: u64,
-    /// When it ended.
+    /// The time of its end, in milliseconds since 1970-01-01 UTC. None: it has not ended.
     pub until_ms: Option<u64>,
-    /// What a person said of it.
+    /// A person's annotation.
     pub annotation: Annotation,
-    /// One list for each conversation, in the form of chat endpoints. Empty in lists.
+    /// The messages of each conversation, in the form of chat endpoints. Empty in lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<Vec<Value>>,
-    /// Why `conversations` may not be whole.
+    /// The reason for which `conversations` may be incomplete. None: it is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
 }
 
-/// Which trajectories are wanted.
+/// A filter of trajectories. A field that is none filters nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrajectoryFilter {
-    /// Of every run of the project, not only of this one.
+    /// Whether trajectories of all runs of the project match. Default false: those of this run.
     pub all_runs: bool,
-    /// Only of this agent, by its name under `[agents]`.
+    /// The name of the agent under `[agents]`.
     pub agent: Option<String>,
-    /// Only with a rating or a correction, or only without.
+    /// True: with a rating or a correction. False: with neither.
     pub annotated: Option<bool>,
-    /// Only rated so or better.
+    /// The lowest rating. Trajectories without one do not match.
     pub rating_min: Option<u8>,
-    /// Only rated so or worse.
+    /// The highest rating. Trajectories without one do not match.
     pub rating_max: Option<u8>,
-    /// Only those that ended so.
+    /// The ending of the invocation.
     pub ending: Option<InvocationEnding>,
 }
 
 impl TrajectoryFilter {
-    /// Whether it is among those that are wanted.
+    /// Whether a trajectory matches.
     #[must_use]
     pub fn takes(&self, one: &Trajectory) -> bool {
         let Annotation { rating, correction, .. } = &one.annotation;

@@ -1,4 +1,5 @@
-//! Upkeep of a data directory: copied into a file, read from end to end, cleared of expired data. Carries nothing out.
+//! Requests and responses about the maintenance of a data directory: backups, verification, and the deletion of expired
+//! data. This module carries nothing out.
 
 use longhaul_core::store::CollectedContent;
 use longhaul_core::{Digest, RunId};
@@ -6,99 +7,100 @@ use longhaul_security::audit::AuditVerification;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Write a backup.
+/// Write a backup of the data directory into a new file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WriteBackup {
-    /// The file, with its full path.
+    /// The absolute path of the file.
     pub file: PathBuf,
-    /// Whether secrets are in it.
+    /// Whether the backup contains secrets.
     pub with_secrets: bool,
 }
 
-/// Read the whole store.
+/// Read the whole store and verify it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CheckStore {}
 
 /// Delete expired data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GcOptions {
-    /// Only say what would go.
+    /// Whether the report lists deletions without making them.
     pub dry_run: bool,
-    /// Saved checkpoints that are older, in milliseconds.
+    /// The age from which saved checkpoints are deleted, in milliseconds.
     pub checkpoints_older_ms: u64,
-    /// Runs that ended longer ago, in milliseconds; none: no run.
+    /// The time since the end of a run after which it is deleted, in milliseconds. None: no run is deleted.
     pub runs_older_ms: Option<u64>,
-    /// Compiled code above so many bytes, the longest unused first; none: all of it stays.
+    /// The bytes of compiled code that stay; the files that were unused for longest are deleted first. None: all of
+    /// them stay.
     pub cache_bytes_max: Option<u64>,
 }
 
-/// What was written.
+/// A written backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenArchive {
-    /// Where.
+    /// The path of the file.
     pub file: PathBuf,
-    /// Its length.
+    /// The length of the file in bytes.
     pub bytes: u64,
-    /// Files in it.
+    /// The number of files in it.
     pub files: usize,
-    /// Rows of the store.
+    /// The number of rows of the store in it.
     pub rows: u64,
-    /// Whether secrets are in it.
+    /// Whether it contains secrets.
     pub has_secrets: bool,
-    /// What is not in it and cannot be made again.
+    /// The data that it does not contain and that cannot be made again, one line each.
     pub left_out: Vec<String>,
-    /// The public key that it is signed by.
+    /// The public key of its signature.
     pub signer: String,
-    /// Head of the audit log when the backup was made.
+    /// The head of the audit log at the time of the backup.
     pub audit: AuditHead,
 }
 
-/// The end of an audit log.
+/// The head of an audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditHead {
-    /// Records of its chain.
+    /// The number of records of its chain.
     pub records: u64,
-    /// The digest of the last of them.
+    /// The digest of the last record.
     pub last: Digest,
-    /// Whether the chain breaks behind that record.
+    /// Whether the chain is broken after that record.
     pub is_broken: bool,
 }
 
 impl AuditHead {
-    /// What a look at the whole log gave.
+    /// The head that a verification of the whole log found.
     pub fn of(verified: &AuditVerification) -> Self {
         Self { records: verified.records, last: verified.last, is_broken: verified.broken.is_some() }
     }
 
-    /// The digest of a record that a log which goes on from here has.
+    /// The digest of a record that every continuation of the log contains. None: the log has no records.
     pub fn expected(&self) -> Option<Digest> {
         (self.records > 0).then_some(self.last)
     }
 }
 
-/// What went, or would.
+/// The deletions, made or planned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GcReport {
-    /// Whether nothing was removed in truth.
+    /// Whether the deletions were not made.
     pub dry_run: bool,
-    /// Saved checkpoints.
+    /// The number of saved checkpoints.
     pub checkpoints: usize,
-    /// Entries of memory that were over; none: not counted, since that is done only in earnest.
+    /// The number of expired entries of memory. None: not counted, because a dry run does not count them.
     pub memories: Option<usize>,
-    /// Runs, with their journals and trees.
+    /// The ids of the runs, which are deleted with their journals and trees.
     pub runs: Vec<RunId>,
-    /// Rows of them.
+    /// The number of rows of these runs.
     pub rows: usize,
-    /// Trees that belong to no run.
+    /// The number of trees that belong to no run.
     pub trees: usize,
-    /// Bytes of all trees that went.
+    /// The bytes of all deleted trees.
     pub tree_bytes: u64,
-    /// Content; none: `content_kept_for` says why it was not looked at.
+    /// The counts of content. None: it was not examined; see `content_kept_for`.
     pub content: Option<CollectedContent>,
-    /// Why content was not looked at.
+    /// The reason for which content was not examined. None: it was.
     pub content_kept_for: Option<String>,
-    /// Files of compiled code.
+    /// The number of files of compiled code.
     pub compiled: usize,
-    /// Their bytes.
+    /// The bytes of these files.
     pub compiled_bytes: u64,
 }

@@ -31,7 +31,7 @@ pub struct RequestedGrants {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AskedDirectory")]
 pub struct RequestedDirectory {
-    /// Its path in the guest.
+    /// The path in the guest.
     pub guest: String,
     /// The requested access.
     pub access: Access,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The table of the memory component.
 pub const PLUGIN: &str = "memory.plugin";
 
-/// `[memory]`.
+/// The table `[memory]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {

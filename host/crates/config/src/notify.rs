@@ -5,7 +5,7 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// `[notify]`.
+/// The table `[notify]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotifyConfig {
@@ -19,7 +19,7 @@ pub struct NotifyConfig {
     pub webhook: Option<String>,
     /// The variable of the environment that holds such an address, where the address itself is a secret.
     pub webhook_env: Option<String>,
-    /// A mailbox.
+    /// The mailbox that receives notifications.
     pub email: Option<EmailConfig>,
     /// Whether notifications hold text of agents and models: questions, arguments, results. Default false.
     pub texts: bool,
@@ -38,7 +38,7 @@ pub struct NotifyConfig {
 pub struct EmailConfig {
     /// The recipients.
     pub to: Vec<String>,
-    /// The sender.
+    /// The address of the sender.
     pub from: String,
     /// The program that takes a message on standard input. Default `/usr/sbin/sendmail -t -i`, which every mail server
     /// and `msmtp` bring: it queues, retries for days, and holds the password, so that Longhaul needs none.
@@ -64,11 +64,11 @@ pub enum NotificationEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationChannel {
-    /// `command`.
+    /// The command of `[notify]`.
     Command,
     /// `webhook` or `webhook_env`.
     Webhook,
-    /// `email`.
+    /// The mailbox of `[notify]`.
     Email,
 }
 

@@ -35,7 +35,7 @@ pub struct PluginConfig {
     /// The schema of the data that a quarantined agent returns; see [`crate::quarantine`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<serde_json::Value>,
-    /// Its strengths, for the choice between agents. Only for agents.
+    /// The strengths of the agent, for the choice between agents. Only for agents.
     pub description: Option<String>,
     /// Whether its own confidence counts in an ask. Default true. Only for agents.
     pub confidence_from_llm: Option<bool>,
@@ -55,7 +55,7 @@ pub struct PluginConfig {
     pub allow: Vec<String>,
     /// Passed to the plugin unchanged.
     pub settings: serde_json::Map<String, serde_json::Value>,
-    /// Its own limits, over those of `[limits]`: a missing field has the value there.
+    /// The limits of the part. A missing field has the value of `[limits]`.
     pub limits: toml::Table,
     /// The rules that trim its conversations, over `[context]` in the same way.
     pub context: toml::Table,
@@ -65,7 +65,7 @@ pub struct PluginConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DirectoryConfig {
-    /// Its path in the guest.
+    /// The path in the guest.
     pub guest: String,
     /// `tree` for the tree of the run, otherwise a path, relative to the project.
     #[serde(default = "default_tree")]

@@ -10,7 +10,7 @@ pub use files::protected;
 use longhaul_core::fault::{self, bail};
 use serde::{Deserialize, Serialize};
 
-/// `[protect]`.
+/// The table `[protect]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProtectConfig {

@@ -19,7 +19,7 @@ pub struct Intent {
     pub invocation: InvocationId,
     /// The entry of its journal that will hold the decision.
     pub entry: u32,
-    /// The call.
+    /// The call with its arguments.
     pub call: ToolCall,
     /// The class of its effect.
     pub effect: EffectClass,
@@ -33,7 +33,7 @@ pub struct Intent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallDecision {
-    /// It is made; the reason, for people.
+    /// The call is made. The text is the reason, for people.
     Allowed(String),
     /// The operator's policy forbids it.
     Denied(Denial),

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Need {
-    /// Memory, in MB.
+    /// The needed memory, in MB.
     pub memory_mb: f64,
-    /// Memory of one graphics card, in MB; 0: it needs none.
+    /// The needed memory of one graphics card, in MB. 0: none.
     pub gpu_memory_mb: f64,
 }
 

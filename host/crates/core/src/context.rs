@@ -9,34 +9,34 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How a conversation is cut back.
+/// The policy by which a conversation is cut back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Policy")]
 pub enum ContextPolicy {
-    /// Not at all: what is longer than the window is refused as `context-full`, and the guest may `reset`.
+    /// Nothing is cut back: a context longer than the window is refused as `context-full`, and the guest may `reset`.
     Off,
-    /// The older half of what is not pinned becomes one summary, at most twice; if it is still too long, the
-    /// oldest messages go. For short conversations, and for models that follow no long instruction.
+    /// One summary replaces the older half of the messages that are not pinned, at most twice; then the oldest messages
+    /// are dropped. For short conversations, and for models that cannot follow long instructions.
     Halve,
-    /// Always compaction: for work on one thing, which comes back to what was said.
+    /// Always compaction: for work on one thing, which refers to earlier turns.
     Compact,
     /// Always a reset: for work in clear phases.
     Reset,
-    /// By what the conversation holds since it was last cut back. The first that is true counts:
+    /// Chosen by the contents of the conversation since it was last cut back. The first true condition decides:
     ///
-    /// 1. A phase ended: the agent wrote to `progress`, or saved an `artifact`. Then a reset.
+    /// 1. A phase ended: the agent added to `progress`, or saved an `artifact`. Then a reset.
     /// 2. Decisions were recorded or looked up: they are being revisited. Then compaction.
-    /// 3. More than half of it is what tools answered, of which little is needed again. Then a reset.
+    /// 3. More than half of it is output of tools, which is seldom needed again. Then a reset.
     /// 4. Otherwise compaction.
     ///
-    /// So within a phase it is compaction for most work, and between two phases a reset.
+    /// So most work within a phase gets compaction, and a new phase gets a reset.
     #[default]
     Auto,
 }
 
 impl ContextPolicy {
-    /// Its name in `longhaul.toml`.
+    /// The name in `longhaul.toml`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -63,23 +63,22 @@ impl ContextPolicy {
 pub struct ContextRules {
     /// `off`, `halve`, `compact`, `reset` or `auto`. Default `auto`; see [`ContextPolicy`].
     pub policy: ContextPolicy,
-    /// How full the window may be before a request, in percent. Default 80. Above it the conversation is
-    /// cut back. The reply is not counted.
+    /// The fullest that the window may be before a request, in percent. Default 80. Above it the conversation is cut
+    /// back. The reply is not counted.
     pub full_percent_max: u32,
-    /// How full a compaction leaves the window, in percent. Default 40. The newest turn stays also when it
-    /// alone is more.
+    /// The fullest that a compaction leaves the window, in percent. Default 40. The newest turn stays even if it alone
+    /// is more.
     pub compact_percent_max: u32,
-    /// How full a reset leaves the window, in percent. Default 10. System prompt and pinned messages stay
-    /// also when they alone are more.
+    /// The fullest that a reset leaves the window, in percent. Default 10. The system prompt and pinned messages stay
+    /// even if they alone are more.
     pub reset_percent_max: u32,
-    /// The window to count with, in tokens, where it is to be smaller than the model's, or the model's is
-    /// not known. Default none: the model's. Without either, or below 512, nothing is cut back.
+    /// The window to count with, in tokens, where it is smaller than the model's or the model's is unknown. Default
+    /// none: the model's. Without either, or below 512, nothing is cut back.
     pub window_tokens_max: Option<u32>,
-    /// A text of an older turn that is longer is replaced by a reference, in bytes. Default 1 000. The
-    /// newest turn keeps its texts unless it alone is too long.
+    /// The longest text of an older turn, in bytes; a reference replaces a longer one. Default 1 000. The newest turn
+    /// keeps its texts unless it alone is too long.
     pub older_text_bytes_max: u32,
-    /// Tokens of one summary or hand-off. Default 1 000, and never more than `reset_percent_max` of the
-    /// window.
+    /// The most tokens of one summary. Default 1 000, and never more than `reset_percent_max` of the window.
     pub summary_tokens_max: u32,
 }
 
@@ -146,18 +145,18 @@ const WINDOW_TOKENS_MIN: u64 = 512;
 /// A summary of fewer tokens is useless.
 const SUMMARY_TOKENS_MIN: u64 = 32;
 
-/// [`ContextRules`] for one window, in tokens.
+/// The numbers of [`ContextRules`] for one window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The whole window.
+    /// The size of the window.
     pub window_tokens: u64,
-    /// Above this a conversation is trimmed.
+    /// The size above which a conversation is cut back.
     pub full_tokens: u64,
     /// The size after a compaction.
     pub compact_tokens: u64,
     /// The size after a reset.
     pub reset_tokens: u64,
-    /// The maximum of a summary.
+    /// The most tokens of a summary.
     pub summary_tokens: u64,
 }
 
@@ -165,7 +164,7 @@ pub struct Budget {
 /// models, so a resume and a replay must find them unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinnedContext {
-    /// The rules.
+    /// The rules at the start of the invocation.
     pub rules: ContextRules,
     /// The default model, for requests without a name.
     pub model: Option<String>,
@@ -188,17 +187,17 @@ impl PinnedContext {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "sign", rename_all = "snake_case")]
 pub enum Anxiety {
-    /// An answer has less than half the median length of the five before it. Said once, until an answer
-    /// has a usual length again.
+    /// A reply has less than half the median length of the five before it. Reported once, until a reply has a usual
+    /// length again.
     ShortAnswer {
-        /// Its length, in characters, the arguments of calls that it asks for included.
+        /// The length in characters, the arguments of requested calls included.
         chars: u64,
-        /// The median of the five before.
+        /// The median length of the five replies before it, in characters.
         median_chars: u64,
     },
-    /// The agent finished as if all was done, without a word of doubt, and the round was judged not to pass.
+    /// The agent returned as if all was done, without an open question, and the round was judged not to pass.
     CriteriaUnmet {
-        /// The criteria that were not passed.
+        /// The ids of the criteria that were not passed.
         criteria: Vec<String>,
     },
 }

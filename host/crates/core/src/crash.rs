@@ -5,5 +5,5 @@
 
 use std::sync::Arc;
 
-/// Called with the name of a point when it is reached, for example `store.before-commit`.
+/// A hook that tests set: it is called with the name of a point that is reached, for example `store.before-commit`.
 pub type CrashHook = Arc<dyn Fn(&'static str) + Send + Sync>;

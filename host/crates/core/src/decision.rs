@@ -10,34 +10,34 @@ pub use rank::relevant;
 
 use serde::{Deserialize, Serialize};
 
-/// A recorded decision.
+/// A decision in the log of a project.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Decision {
-    /// Its id; the same however often it is recorded.
+    /// The id, which stays the same when the decision is recorded again.
     pub id: String,
-    /// Its time, in milliseconds since 1970-01-01 UTC.
+    /// The time at which the decision was recorded, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// The run in which it was taken.
+    /// The id of the run that recorded it.
     pub run: String,
-    /// The feature that it was taken for.
+    /// The id of the feature that it was made for. None: for the run.
     pub feature: Option<String>,
-    /// Its author: the table of an agent or a planner, or `longhaul`.
+    /// The author: the table of an agent or a planner, or `longhaul`.
     pub by: String,
-    /// Its subject.
+    /// The situation in which the decision was made.
     pub context: String,
-    /// The decision.
+    /// The decision in words.
     pub decision: String,
-    /// The reason.
+    /// The reasons for it.
     pub reasoning: String,
-    /// Tags for searches.
+    /// Words to find the decision by.
     pub tags: Vec<String>,
-    /// Its outcome.
+    /// The outcome of the decision.
     #[serde(alias = "came_out")]
     pub outcome: DecisionOutcome,
-    /// How good it was, from -1 to 1; none: not rated.
+    /// A person's rating, from -1 to 1. None: not rated.
     pub score: Option<f64>,
-    /// Its lesson.
+    /// The lesson of the outcome. None: there is none yet.
     pub lesson: Option<String>,
 }
 
@@ -45,37 +45,37 @@ pub struct Decision {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionOutcome {
-    /// Not known yet.
+    /// The outcome is not known yet.
     #[default]
     #[serde(alias = "Open")]
     Open,
-    /// It was right.
+    /// The decision was right.
     #[serde(alias = "Success")]
     Success,
-    /// It was partly right.
+    /// The decision was right in part.
     #[serde(alias = "Partial")]
     Partial,
-    /// It was wrong.
+    /// The decision was wrong.
     #[serde(alias = "Failure")]
     Failure,
-    /// It was reverted.
+    /// The decision was taken back.
     #[serde(alias = "Reverted")]
     Reverted,
 }
 
-/// A decision relevant to a question.
+/// A decision that a search found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DecisionHit {
-    /// The decision.
+    /// The found decision.
     pub decision: Decision,
     /// The score of its fit, above 0; comparable within one answer alone.
     pub relevance: f64,
-    /// The reason why it was found, in one line.
+    /// The reason for which it was found, in one line.
     pub why: String,
 }
 
 impl DecisionOutcome {
-    /// Its name.
+    /// The name in JSON and on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

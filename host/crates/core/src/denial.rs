@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Not allowed. `fix` is the line that would allow it.
+/// A refusal by the configuration of the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{reason}; to allow it, {fix}")]
 pub struct Denial {
@@ -12,20 +12,20 @@ pub struct Denial {
     pub fix: String,
 }
 
-/// A cap was reached.
+/// A limit that was reached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("limit `{name}` reached: {used} of {max}")]
 pub struct LimitHit {
-    /// The field of [`crate::Limits`], which carries the unit.
+    /// The name of the limit, mostly a field of [`crate::Limits`]. It contains the unit.
     pub name: String,
-    /// The used or requested amount.
+    /// The amount that was used or asked for.
     pub used: f64,
-    /// The cap.
+    /// The limit.
     pub max: f64,
 }
 
 impl LimitHit {
-    /// `used` and `max` are in the unit that `name` ends in. Past 2^53 they are rounded.
+    /// A limit that was reached. `used` and `max` are in the unit that `name` contains; above 2^53 they are rounded.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "shown to people; caps are far below 2^53")]
     pub fn new(name: &str, used: u64, max: u64) -> Self {
@@ -33,12 +33,12 @@ impl LimitHit {
     }
 }
 
-/// A service is unavailable.
+/// A service that is not available now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{reason}")]
 pub struct Outage {
-    /// The service, and the symptom.
+    /// The service, and how its absence was noticed, in one line.
     pub reason: String,
-    /// When to retry, in milliseconds, if it is known.
+    /// The wait in milliseconds that the service asked for. None: the service did not say.
     pub retry_after_ms: Option<u32>,
 }

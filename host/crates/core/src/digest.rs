@@ -6,7 +6,7 @@ use sha2::Digest as _;
 use std::fmt;
 use std::str::FromStr;
 
-/// The SHA-256 of some bytes. Shown and stored as 64 lower-case hexadecimal digits.
+/// A SHA-256 digest. Shown and stored as 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -30,7 +30,7 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
-    /// The 32 bytes.
+    /// The digest as 32 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -48,7 +48,7 @@ impl Digest {
 pub struct Digester(sha2::Sha256);
 
 impl Digester {
-    /// More bytes.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }

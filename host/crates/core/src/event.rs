@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 /// One event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEvent {
-    /// The run.
+    /// The id of the run.
     pub run: RunId,
-    /// Counts from 1 within the run, without gaps.
+    /// The number of the event: counts from 1 within the run, without gaps.
     pub number: u64,
-    /// Milliseconds since 1970-01-01 UTC.
+    /// The time of the event, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// What happened.
+    /// The event itself. Its fields stand beside those above, and `type` has its tag.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -26,369 +26,365 @@ pub struct RunEvent {
 /// One criterion that a planner proposed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProposedCriterion {
-    /// The feature.
+    /// The id of the feature.
     pub feature: String,
-    /// What must hold.
+    /// The statement that must hold.
     pub text: String,
-    /// The check that decides it; none: the evaluator reads the work.
+    /// The name of the check that decides it. None: the evaluator reads the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
 }
 
-/// Why there is a checkpoint.
+/// The reason for a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointCause {
-    /// So many steps were made.
+    /// The configured number of steps was made.
     Step,
     /// A person is, or was, asked about a call.
     Approval,
 }
 
-/// What happened.
+/// The content of an event. Texts are for people unless a field says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// A project has its first run.
     ProjectCreated {
-        /// Its name.
+        /// The name of the project.
         project: String,
-        /// Where it is.
+        /// The path of its directory.
         directory: String,
     },
-    /// A project changed its status; see [`crate::project`].
+    /// A project changed its status.
     ProjectStatus {
-        /// Its name.
+        /// The name of the project.
         project: String,
-        /// What it was.
+        /// The former status.
         from: ProjectStatus,
-        /// What it is now.
+        /// The new status.
         to: ProjectStatus,
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
     /// A run was accepted.
     RunStarted {
-        /// Its project.
+        /// The name of the project.
         project: String,
-        /// The branch that it commits to.
+        /// The branch that the run commits to.
         branch: String,
     },
-    /// A process took the run up again.
+    /// A process continues the run.
     RunResumed,
-    /// The features are known.
+    /// The features of the run are known.
     Planned {
-        /// Their ids and titles.
+        /// The id and the title of each feature.
         features: Vec<(String, String)>,
-        /// The planner's words.
+        /// The notes of the planner. May be empty.
         notes: String,
-        /// What the features are judged by where the goal does not say it: the planner proposed it.
+        /// The criteria that the goal does not state and that the planner proposed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         proposed: Vec<ProposedCriterion>,
     },
     /// A feature changed its status.
     Feature {
-        /// Its id.
+        /// The id of the feature.
         feature: String,
-        /// Where it is now.
+        /// The new status.
         status: FeatureStatus,
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
     /// An attempt at a feature begins.
     SessionStarting {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// Which attempt, from 1.
+        /// The number of the attempt, from 1.
         session: u32,
     },
-    /// An attempt at a feature is over.
+    /// An attempt at a feature ended.
     SessionComplete {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// Which attempt, from 1.
+        /// The number of the attempt, from 1.
         session: u32,
-        /// Where it left the feature.
+        /// The status of the feature after the attempt.
         outcome: FeatureStatus,
-        /// What comes next, in one line.
+        /// The next action of the run, in one line.
         next_action: String,
     },
-    /// What a feature is judged by was added to before the work on it began.
+    /// Criteria or checks were added to a feature before the work on it began.
     Contract {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// The ids of the criteria that were added.
+        /// The ids of the added criteria.
         criteria: Vec<String>,
-        /// The names of the checks that were added.
+        /// The names of the added checks.
         checks: Vec<String>,
     },
-    /// The planner changed the rest of the way, after steps failed.
+    /// The planner changed the remaining steps after steps had failed.
     Replanned {
-        /// How often by now, since the run began or a person answered.
+        /// The number of plans that the planner made in place of another, since the run began or a person answered.
         replan: u32,
-        /// The ids and titles of the steps from here.
+        /// The id and the title of each remaining step.
         features: Vec<(String, String)>,
-        /// The steps that pass and are not run again.
+        /// The ids of the steps that pass and are not run again.
         kept: Vec<String>,
-        /// The planner's words.
+        /// The notes of the planner. May be empty.
         notes: String,
     },
-    /// The planner said what the results come to.
+    /// The planner made an answer of the results.
     Answered {
-        /// JSON.
+        /// The answer, as JSON text.
         answer: String,
-        /// Between 0 and 1, in the planner's own opinion. None: it gave no estimate.
+        /// The planner's own estimate that the answer is right, from 0 to 1. None: it gave no estimate.
         confidence: Option<f64>,
     },
-    /// It is decided who answers an ask.
+    /// The run decided which agent, or which plan, answers an ask.
     Dispatched {
-        /// `agent`, `route` or `plan`.
+        /// `agent`: the ask named the agent. `route`: a route chose it. `plan`: a planner makes tasks of the ask.
         path: String,
-        /// The agent; none for a plan.
+        /// The name of the agent. None: a plan.
         agent: Option<String>,
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
-    /// A person corrected what is worked on; it reaches the agent at its next step.
+    /// A person gave guidance during the work. It reaches the agent at its next step.
     Steered {
-        /// The feature, or task; none: the planner.
+        /// The id of the feature or task. None: the guidance is for the planner.
         feature: Option<String>,
-        /// In their words.
+        /// The guidance in the person's words.
         text: String,
     },
-    /// A component starts to work.
+    /// An invocation of a plugin starts.
     InvocationStarted {
-        /// Which.
+        /// The id of the invocation.
         invocation: InvocationId,
-        /// The plugin.
+        /// The name of the plugin.
         plugin: String,
         /// The export, for example `agent.run`.
         export: String,
-        /// The feature.
+        /// The id of the feature. None: the invocation belongs to no single feature.
         feature: Option<String>,
-        /// The round, from 1.
+        /// The number of the round, from 1.
         round: u32,
-        /// The table of `longhaul.toml` that it plays in, for example `agents.code`. Empty in events from
-        /// before they had it.
+        /// The table of `longhaul.toml` that configures it, for example `agents.code`. Empty in the oldest events.
         #[serde(default)]
         agent: String,
     },
-    /// An agent asked another one.
+    /// An agent delegated a task to another agent.
     Delegated {
-        /// The invocation of the one that was asked.
+        /// The id of the other agent's invocation.
         invocation: InvocationId,
-        /// Its table, for example `agents.research`.
+        /// The table of the other agent, for example `agents.research`.
         agent: String,
-        /// Its plugin.
+        /// The name of its plugin.
         plugin: String,
-        /// What it was asked, cut short.
+        /// The beginning of the instruction.
         instruction: String,
     },
-    /// A model replied to a component at work.
+    /// A model replied to an invocation.
     Thought {
-        /// Whose work.
+        /// The id of the invocation.
         invocation: InvocationId,
-        /// Its table.
+        /// The table of `longhaul.toml` that configures it.
         agent: String,
-        /// Counts what the invocation thought, did and saw, from 1.
+        /// The number of the step: counts the thoughts, actions and observations of the invocation, from 1.
         step: u32,
-        /// The reply, or what the model thought before it where it said nothing, cut short. The journal has it
-        /// whole.
+        /// The reply, or the model's reasoning where the reply has no text: the first 2 000 bytes. The journal has all
+        /// of it.
         text: String,
-        /// The model that replied, by its name in `longhaul.toml`.
+        /// The name in `longhaul.toml` of the model that replied.
         model: String,
-        /// The provider's own name of it, for example `openai/gpt-5`.
+        /// The name that the provider gives the model, for example `openai/gpt-5`.
         provider_model: String,
-        /// What it cost.
+        /// The tokens and the cost of the reply.
         usage: Usage,
-        /// How long it took, its waiting for a turn included, in milliseconds. None where the reply was found
-        /// in the journal.
+        /// The duration in milliseconds, waiting in queues included. None: the reply was found in the journal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         took_ms: Option<u64>,
-        /// The way of the reply, where it was not the plain one: models that failed before, the cache.
+        /// The route of the reply: models that failed before, and the cache. None: the requested model replied.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         route: Option<Box<Route>>,
     },
-    /// A component calls a tool.
+    /// An invocation calls a tool.
     Action {
-        /// Whose work.
+        /// The id of the invocation.
         invocation: InvocationId,
-        /// Its table.
+        /// The table of `longhaul.toml` that configures it.
         agent: String,
-        /// See [`Event::Thought`].
+        /// The number of the step within the invocation, from 1.
         step: u32,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
-        /// Its function.
+        /// The name of its function.
         function: String,
-        /// JSON, cut short.
+        /// The arguments as JSON text: the first 500 bytes.
         arguments: String,
-        /// What is called in one line, for people, for example `files.edit sum.py`. Empty in events from before they
-        /// had it.
+        /// The call in one line, for example `files.edit sum.py`. Empty in the oldest events.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         line: String,
     },
-    /// Work passed a position that can be gone on from, also on another machine; see `longhaul checkpoint`.
+    /// The work passed a position from which it can be continued, also on another machine.
     Checkpoint {
-        /// Whose work.
+        /// The id of the invocation.
         invocation: InvocationId,
-        /// Its table.
+        /// The table of `longhaul.toml` that configures it.
         agent: String,
-        /// Steps that it had made before it: replies of models.
+        /// The number of replies of models before the position.
         step: u32,
-        /// Entries of its journal before it.
+        /// The number of journal entries before the position.
         entries: u32,
-        /// Why it is one.
+        /// The reason for the checkpoint.
         cause: CheckpointCause,
     },
-    /// What came of it, or why it was not done.
+    /// A call of a tool ended, or was refused.
     Observation {
-        /// Whose work.
+        /// The id of the invocation.
         invocation: InvocationId,
-        /// Its table.
+        /// The table of `longhaul.toml` that configures it.
         agent: String,
-        /// See [`Event::Thought`].
+        /// The number of the step within the invocation, from 1.
         step: u32,
-        /// The step of its [`Event::Action`].
+        /// The step of the action.
         of: u32,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
-        /// Its function.
+        /// The name of its function.
         function: String,
-        /// Whether the tool did it.
+        /// Whether the call succeeded.
         ok: bool,
-        /// What it answered, or the error, cut short.
+        /// The output or the error: the first 500 bytes.
         output: String,
-        /// The call and what came of it in one line, for people, for example `files.edit sum.py +1 -0`. Empty in
-        /// events from before they had it.
+        /// The call and its result in one line, for example `files.edit sum.py +1 -0`. Empty in the oldest events.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         line: String,
-        /// How long it took, in milliseconds. None where the answer was found in the journal.
+        /// The duration in milliseconds. None: the result was found in the journal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         took_ms: Option<u64>,
     },
-    /// It ended.
+    /// An invocation ended.
     InvocationEnded {
-        /// Which.
+        /// The id of the invocation.
         invocation: InvocationId,
-        /// One line: the summary or the error.
+        /// The summary or the error, in one line.
         outcome: String,
-        /// Whether it returned what it should.
+        /// Whether the export returned a result and no error.
         ok: bool,
-        /// What it used.
+        /// The resources that the invocation used.
         used: WorkUsage,
-        /// Its table, as in [`Event::InvocationStarted`].
+        /// The table of `longhaul.toml` that configures it. Empty in the oldest events.
         #[serde(default)]
         agent: String,
     },
-    /// A feature was judged.
+    /// An evaluator judged a feature.
     Judged {
-        /// Which.
+        /// The id of the feature.
         feature: String,
-        /// The round.
+        /// The number of the round, from 1.
         round: u32,
-        /// Whether it passes.
+        /// Whether every criterion passed.
         passed: bool,
-        /// One line each.
+        /// The judgement of each criterion.
         judgements: Vec<Judgement>,
-        /// What the PASS of a criterion rests on, by its id.
+        /// The evidence for each criterion that passed, by the id of the criterion.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         evidence: BTreeMap<String, Evidence>,
     },
     /// A feature was committed.
     Committed {
-        /// Which.
+        /// The id of the feature.
         feature: String,
-        /// The commit.
+        /// The id of the commit.
         commit: String,
-        /// The files that changed.
+        /// The paths of the changed files.
         files: Vec<String>,
-        /// Those of them that are protected, which a person approved of.
+        /// Those of them that are protected and whose change a person approved.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         protected: Vec<String>,
     },
-    /// The branch went back to an earlier commit, and with it the features that came after.
+    /// The branch went back to an earlier commit. The features that were committed later are undone.
     Reverted {
-        /// The commit.
+        /// The id of that commit.
         to: String,
-        /// The ref that keeps where the branch was; none when it did not move.
+        /// The ref that keeps the former head of the branch. None: the branch did not move.
         kept_as: Option<String>,
-        /// The commits that were left behind, newest first.
+        /// The ids of the commits that the branch no longer has, the newest first.
         left: Vec<String>,
-        /// Those that no longer pass, or are no longer worked on.
+        /// The ids of the features that no longer pass, or whose work was discarded.
         features: Vec<String>,
     },
     /// The run waits for a person.
     Parked {
-        /// What is asked.
+        /// The question.
         question: String,
         /// The command that answers it.
         answer_with: String,
     },
-    /// The run was paused; `longhaul resume` goes on.
+    /// A person paused the run. `longhaul resume` continues it.
     Paused,
-    /// A limit ended something.
+    /// A limit was reached.
     Limit {
-        /// The limit's field.
+        /// The field of the limit, for example `tokens_max`.
         name: String,
-        /// In one line.
+        /// The limit and its effect, in one line.
         text: String,
     },
-    /// A check passed before the work began.
+    /// A check passed before the work began, so that its pass proves nothing.
     VacuousCheck {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// The check.
+        /// The name of the check.
         check: String,
     },
-    /// An agent proposed something; a person accepts or rejects it.
+    /// An agent proposed a change to the project. A person accepts or rejects it.
     Proposed {
-        /// Its id.
+        /// The id of the proposal.
         proposal: String,
-        /// What it would change, in one line.
+        /// The proposed change, in one line.
         what: String,
     },
     /// A person was asked about a call of a tool, or an agent asked a question.
     ApprovalAsked {
-        /// The approval's id.
+        /// The id of the approval.
         approval: String,
-        /// Who would make the call.
+        /// The id of the invocation that waits.
         invocation: InvocationId,
         /// The tool and its function, without the arguments.
         call: String,
     },
-    /// What became of it. Told when the agent's work comes to rest, and not when the person answers.
+    /// An approval was decided. The event follows when the agent's work stops, not when the person answers.
     ApprovalAnswered {
-        /// The approval's id.
+        /// The id of the approval.
         approval: String,
         /// `allowed`, `denied`, `rejected`, `corrected`, `stopped`, `replied` or `withdrawn`.
         decision: String,
     },
-    /// Something that a person should know and that ends nothing.
+    /// A person should know something that does not end the work.
     Warning {
-        /// In one line.
+        /// The warning, in one line.
         text: String,
     },
-    /// A conversation was cut back: older turns became summaries or references.
+    /// The context of a conversation was compacted: summaries or references replaced older turns.
     ContextCompacted {
-        /// Whose conversation.
+        /// The id of the invocation that holds the conversation.
         invocation: InvocationId,
-        /// What was done to it.
+        /// The details.
         #[serde(flatten)]
         cut: ContextCut,
     },
-    /// A conversation began anew, with a hand-off.
+    /// The context of a conversation was reset: a hand-off summary replaced most of it.
     ContextReset {
-        /// Whose conversation.
+        /// The id of the invocation that holds the conversation.
         invocation: InvocationId,
-        /// What was done to it.
+        /// The details.
         #[serde(flatten)]
         cut: ContextCut,
     },
     /// A model seems to hurry because its context fills.
     ContextAnxiety {
-        /// Whose conversation.
+        /// The id of the invocation that holds the conversation.
         invocation: InvocationId,
         /// The sign of it.
         #[serde(flatten)]
@@ -396,60 +392,60 @@ pub enum Event {
     },
     /// The run ended.
     RunEnded {
-        /// `completed`, `incomplete`, `failed`, `abandoned`.
+        /// `completed`, `incomplete`, `failed` or `abandoned`.
         status: String,
-        /// In one line.
+        /// The result, in one line.
         summary: String,
-        /// Of the whole run.
+        /// The resources that the whole run used.
         used: WorkUsage,
     },
 }
 
-/// What was done to a conversation that was full.
+/// The change of a conversation that was too full.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextCut {
-    /// The policy that was configured.
+    /// The configured policy.
     pub policy: ContextPolicy,
-    /// Tokens before, as far as they are known.
+    /// Tokens of the conversation before, estimated where the provider did not count them.
     pub tokens_before: u64,
-    /// Tokens after.
+    /// Tokens of the conversation after, estimated.
     pub tokens_after: u64,
-    /// Messages that a summary took the place of.
+    /// The number of messages that a summary replaced.
     pub messages_replaced: u32,
-    /// Texts that a reference took the place of.
+    /// The number of texts that a reference replaced.
     pub texts_referred: u32,
-    /// What the summary replaced, as JSON in the store's content. None: there was no need of one.
+    /// The digest of the replaced messages, which the store keeps as JSON. None: no summary was written.
     pub replaced: Option<Digest>,
-    /// Why the beginning of the text stands where a model was to write a summary. None: it did.
+    /// The reason for which the beginning of the text replaced it in place of a summary. None: a model wrote one.
     pub unsummarised: Option<String>,
 }
 
-/// What something used.
+/// The resources that an invocation or a run used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Used")]
 pub struct WorkUsage {
-    /// Instructions, in wasmtime's fuel.
+    /// Fuel of the guest, in wasmtime's unit.
     pub fuel: u64,
-    /// The highest sum of its memories, in bytes.
+    /// The highest sum of the guest's memories, in bytes.
     pub memory_bytes_peak: u64,
-    /// Calls of imports.
+    /// The number of calls of imports.
     pub host_calls: u64,
-    /// Calls of models.
+    /// The number of replies of models.
     pub model_calls: u32,
-    /// Calls of models that were in flight at a kill and were sent again.
+    /// The number of requests to models that a crash cut off and that were sent again.
     pub possibly_paid_twice: u32,
-    /// Conversations that began anew with a hand-off.
+    /// The number of times that the host reset a conversation.
     #[serde(default)]
     pub context_resets: u32,
-    /// Conversations whose older turns became summaries or references.
+    /// The number of times that the host compacted a conversation.
     #[serde(default)]
     pub context_compactions: u32,
-    /// Tokens and money.
+    /// The tokens and the cost of the replies.
     pub usage: Usage,
 }
 
 impl WorkUsage {
-    /// Both together; the peak is the higher one.
+    /// The sum of both; the peak is the higher one.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

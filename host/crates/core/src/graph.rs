@@ -8,10 +8,10 @@ use crate::store::Batch;
 use crate::{Denial, InvocationId, LimitHit};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of the name of a graph, and of a step.
+/// The most bytes of the name of a graph, and of a step.
 pub const NAME_BYTES_MAX: usize = 200;
 
-/// Bytes of the source of a step. A longer one is refused; data belongs in a file or in values.
+/// The most bytes of the source of a step. Longer sources are refused; data belongs in files or in values.
 pub const SOURCE_BYTES_MAX: usize = 1_000_000;
 
 /// Checks the name of a graph or of a step.
@@ -37,18 +37,19 @@ pub fn check_name(kind: &str, name: &str) -> Result<(), String> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepState {
-    /// Its values are the results of its source with its present inputs.
+    /// The values of the step are those that its source computes from the values that it reads now.
     Fresh,
-    /// The next run includes it.
+    /// The step runs in the next run.
     #[default]
     Stale,
-    /// A step that it needs failed, so it did not run.
+    /// The step did not run, because a step that it needs failed.
     Blocked,
-    /// It raised, or reached a limit.
+    /// The last run of the step raised an exception or reached a limit.
     Failed,
-    /// Its source does not parse.
+    /// The source of the step does not parse.
     Broken,
-    /// It acts, and was interrupted: whether its effect happened is unknown, so it does not run automatically.
+    /// The last run of the step was cut off, and whether its effect happened is unknown. The step does not run until a
+    /// person decides.
     Unknown,
 }
 
@@ -67,54 +68,54 @@ impl StepState {
     }
 }
 
-/// The reason why a step failed, or does not parse.
+/// The reason for which a step failed, or does not parse.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepFailure {
     /// The exception's type, `SyntaxError` for a source that does not parse, or the limit's name.
     pub kind: String,
-    /// The message.
+    /// The message of the exception or the limit.
     pub message: String,
-    /// In the step's source, from 1.
+    /// The line in the source of the step, from 1. None: not known.
     pub line: Option<u32>,
-    /// In characters, from 1.
+    /// The column in that line, in characters from 1. None: not known.
     pub column: Option<u32>,
-    /// The traceback as the language prints it; bounded.
+    /// The traceback as the language prints it, cut at 16 KiB.
     pub traceback: String,
 }
 
-/// A view of a step.
+/// A step and the results of its last run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepView {
-    /// Its name.
+    /// The name of the step.
     pub id: String,
-    /// Its source.
+    /// The source of the step.
     pub source: String,
-    /// Its state.
+    /// The state of the step.
     pub state: StepState,
-    /// Names that it reads of earlier steps.
+    /// The names of the variables that it reads from earlier steps.
     pub reads: Vec<String>,
-    /// Names that it may write or change.
+    /// The names of the variables that it may write or change.
     pub writes: Vec<String>,
-    /// The steps that it needs directly.
+    /// The names of the steps that it depends on directly.
     pub needs: Vec<String>,
-    /// Values that it made and that cannot be stored.
+    /// The names of the variables whose values cannot be stored.
     #[serde(alias = "unstorable")]
     pub live_only: Vec<String>,
-    /// Standard output of its last run; bounded.
+    /// The standard output of the last run, cut at 64 KiB.
     pub stdout: String,
-    /// Standard error of its last run; bounded.
+    /// The standard error of the last run, cut at 64 KiB.
     pub stderr: String,
-    /// The value of its last expression, as the language prints it; bounded.
+    /// The value of the last expression as the language prints it, cut at 10 000 bytes. None: there is none.
     pub value: Option<String>,
-    /// The reason why it failed or does not parse.
+    /// The reason for which it failed or does not parse.
     pub failure: Option<StepFailure>,
-    /// The duration of its last run, in milliseconds.
+    /// The duration of the last run, in milliseconds.
     pub duration_ms: u32,
-    /// Fuel of its last run.
+    /// The fuel of the last run.
     pub fuel_used: u64,
-    /// Peak memory of its last run, in bytes.
+    /// The highest memory of the last run, in bytes.
     pub memory_bytes_peak: u64,
 }
 
@@ -122,9 +123,9 @@ pub struct StepView {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GraphChanges {
-    /// Steps that run next, in order.
+    /// The names of the steps that the next run includes, in order.
     pub stale: Vec<String>,
-    /// The reason why the new source does not parse.
+    /// The reason for which the new source does not parse. None: it parses.
     pub failure: Option<StepFailure>,
 }
 
@@ -132,20 +133,20 @@ pub struct GraphChanges {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReplaySummary {
-    /// Steps that ran, in their order, the failed ones included.
+    /// The names of the steps that ran, in order, the failed ones included.
     pub ran: Vec<String>,
-    /// Steps that were answered with an earlier result for the same input.
+    /// The names of the steps whose earlier result for the same inputs was used.
     #[serde(alias = "reused")]
     pub answered: Vec<String>,
-    /// Steps that failed.
+    /// The names of the steps that failed.
     pub failed: Vec<String>,
-    /// Steps that did not run, since one that they need failed.
+    /// The names of the steps that did not run because a step that they need failed.
     pub blocked: Vec<String>,
-    /// Steps that acted and were interrupted; a person decides.
+    /// The names of the steps whose effect is unknown. A person decides.
     pub unknown: Vec<String>,
-    /// The number of steps that were fresh and stayed so.
+    /// The number of steps that were fresh and still are.
     pub untouched: u32,
-    /// Warnings.
+    /// Warnings, one line each.
     pub warnings: Vec<String>,
 }
 
@@ -153,12 +154,12 @@ pub struct ReplaySummary {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ValueView {
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
-    /// Its text; bounded.
+    /// The value as text, cut at 300 bytes.
     #[serde(alias = "text")]
     pub shown: String,
-    /// The step that made it.
+    /// The name of the step that computed it. None: no step did.
     #[serde(alias = "producer")]
     pub made_by: Option<String>,
 }
@@ -167,29 +168,29 @@ pub struct ValueView {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DiagnosisView {
-    /// The step that failed.
+    /// The name of the failed step.
     pub step: String,
-    /// The failure.
+    /// The failure of the step.
     pub failure: StepFailure,
-    /// Related values.
+    /// The values that the failure may depend on.
     pub values: Vec<ValueView>,
-    /// The step that is likely at fault.
+    /// The name of the step that probably causes the failure.
     #[serde(alias = "cause")]
     pub culprit: String,
-    /// The reason why that step is likely at fault.
+    /// The reason for naming that step.
     #[serde(alias = "reason")]
     pub why: String,
 }
 
-/// A patch that was kept.
+/// A change of a source that repaired a failure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PatchView {
-    /// The step that was changed.
+    /// The name of the changed step.
     pub step: String,
-    /// Its source now.
+    /// The new source of the step.
     pub source: String,
-    /// The change, and its reason.
+    /// The change and its reason.
     #[serde(alias = "reason")]
     pub why: String,
     /// The number of sources that were tried.
@@ -202,7 +203,7 @@ pub struct PatchView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GraphFormat {
-    /// One JSON object.
+    /// A JSON object with the steps and their dependencies.
     Json,
     /// The input format of Graphviz.
     Dot,
@@ -212,54 +213,54 @@ pub enum GraphFormat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GraphOperation {
-    /// Add a step after the others.
+    /// Adds a step after the last one.
     Add {
-        /// Its name.
+        /// The name of the step.
         step: String,
-        /// Its source.
+        /// The source of the step.
         source: String,
     },
-    /// Replace the source of a step.
+    /// Replaces the source of a step.
     Change {
-        /// The step.
+        /// The name of the step.
         step: String,
-        /// Its source.
+        /// The new source of the step.
         source: String,
     },
-    /// Remove a step.
+    /// Removes a step.
     Remove {
-        /// The step.
+        /// The name of the step.
         step: String,
     },
-    /// Run the stale steps.
+    /// Runs the stale steps.
     Run {
-        /// Whether to run dependents of a failed step too.
+        /// Whether steps that need a failed step run, too.
         keep_going: bool,
     },
-    /// Run a step again, and the steps that its new values affect.
+    /// Runs a step again, and then the steps that its new values affect.
     Replay {
-        /// The step.
+        /// The name of the step.
         step: String,
-        /// Whether to run dependents of a failed step too.
+        /// Whether steps that need a failed step run, too.
         keep_going: bool,
     },
-    /// List the stale steps.
+    /// Lists the stale steps.
     Stale,
-    /// Show all steps.
+    /// Lists all steps.
     Show,
-    /// Diagnose a failed step.
+    /// Diagnoses the failure of a step.
     Diagnose {
-        /// The step; none: the first that failed.
+        /// The name of the step. None: the first step that failed.
         step: Option<String>,
     },
-    /// Find a source that removes a failure.
+    /// Repairs the failure of a step by another source.
     Patch {
-        /// The step; none: the first that failed.
+        /// The name of the step. None: the first step that failed.
         step: Option<String>,
     },
-    /// Export the graph as a text.
+    /// Exports the graph as text.
     Export {
-        /// The format.
+        /// The format of the text.
         format: GraphFormat,
     },
 }
@@ -268,19 +269,19 @@ pub enum GraphOperation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GraphAnswer {
-    /// For [`GraphOperation::Add`], [`GraphOperation::Change`] and [`GraphOperation::Remove`].
+    /// The answer to [`GraphOperation::Add`], [`GraphOperation::Change`] and [`GraphOperation::Remove`].
     Changed(GraphChanges),
-    /// For [`GraphOperation::Run`] and [`GraphOperation::Replay`].
+    /// The answer to [`GraphOperation::Run`] and [`GraphOperation::Replay`].
     Replayed(ReplaySummary),
-    /// For [`GraphOperation::Stale`], in the order in which they would run.
+    /// The answer to [`GraphOperation::Stale`]: names, in the order in which the steps will run.
     Stale(Vec<String>),
-    /// For [`GraphOperation::Show`], in the order of the graph.
+    /// The answer to [`GraphOperation::Show`], in the order of the graph.
     Steps(Vec<StepView>),
-    /// For [`GraphOperation::Diagnose`].
+    /// The answer to [`GraphOperation::Diagnose`].
     Diagnosed(DiagnosisView),
-    /// For [`GraphOperation::Patch`].
+    /// The answer to [`GraphOperation::Patch`].
     Patched(PatchView),
-    /// For [`GraphOperation::Export`].
+    /// The answer to [`GraphOperation::Export`].
     Text(String),
 }
 
@@ -288,11 +289,11 @@ pub enum GraphAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepLimits {
-    /// Wall time, in milliseconds. Default 300 000 (five minutes).
+    /// The most wall time, in milliseconds. Default 300 000 (five minutes).
     pub timeout_ms: u64,
-    /// All linear memory, in bytes. Default 256 MiB.
+    /// The most linear memory, in bytes. Default 256 MiB.
     pub memory_bytes_max: u64,
-    /// Fuel, in wasmtime's unit. Default 1 000 000 000 000.
+    /// The most fuel, in wasmtime's unit. Default 1 000 000 000 000.
     pub fuel_max: u64,
 }
 
@@ -302,13 +303,13 @@ impl Default for StepLimits {
     }
 }
 
-/// The environment of every step of a graph, beside the values of others.
+/// The environment that all steps of a graph run in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepEnvironment {
-    /// Directories. Default none.
+    /// The directories that steps see. Default none.
     pub directories: Vec<DirectoryGrant>,
-    /// Hosts that it may reach by HTTP. Default none.
+    /// The hosts that steps may reach by HTTP. Default none.
     pub hosts: Vec<HostPattern>,
     /// The limits of each step.
     pub limits: StepLimits,
@@ -322,55 +323,55 @@ impl StepEnvironment {
     }
 }
 
-/// The summary of a graph.
+/// A summary of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphSummary {
-    /// Its name; of an agent's graph, the invocation, `#`, and the name that the agent gave it.
+    /// The name. That of an agent's graph consists of the invocation, `#`, and the agent's own name for it.
     pub name: String,
     /// `python`. A graph of an earlier version may have `javascript`: it is listed and removed, and not opened.
     pub language: String,
-    /// Counts every change.
+    /// The number of changes.
     pub version: u64,
     /// The number of steps.
     pub steps: usize,
     /// The number of stale steps.
     pub stale: usize,
-    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    /// The time of its creation, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
-    /// When it was last changed.
+    /// The time of its last change, in milliseconds since 1970-01-01 UTC.
     pub changed_ms: u64,
-    /// Whether it is an agent's, which only that agent changes.
+    /// Whether it belongs to an agent, which alone may change it.
     pub of_agent: bool,
 }
 
 /// One change of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphVersion {
-    /// Counts from 1.
+    /// The number of the change, from 1.
     pub number: u64,
-    /// Its time, in milliseconds since 1970-01-01 UTC.
+    /// The time of the change, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The change, in one line.
     pub what: String,
 }
 
-/// The reason why a graph refused an operation.
+/// The reason for which a graph refused an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum GraphError {
-    /// No such step.
+    /// There is no step of that name.
     #[error("there is no step `{0}` in this graph")]
     UnknownStep(String),
-    /// A required grant or resource is missing.
+    /// A grant or a resource is missing.
     #[error(transparent)]
     Denied(Denial),
-    /// A cap was reached.
+    /// A limit was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// The request is invalid.
+    /// The operation is not valid.
     #[error("{0}")]
     Invalid(String),
-    /// Anything else.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }

@@ -43,10 +43,10 @@ impl fmt::Display for RunId {
     }
 }
 
-/// One call of one export of one plugin, with a journal of its own.
+/// The id of one call of one export of one plugin, which has a journal of its own.
 ///
-/// Derived and never drawn, so that work which was cut off finds its own journal again: the harness
-/// derives it from the run and the action, a delegation from the parent and the entry.
+/// The id is derived, so that work which was cut off finds its own journal again: the harness derives it from the run
+/// and the action, a delegation from the parent and the entry.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct InvocationId(String);

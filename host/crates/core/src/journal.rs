@@ -9,17 +9,17 @@ use crate::store::{Batch, StoreError};
 use crate::{Digest, InvocationId, LimitHit};
 use serde::{Deserialize, Serialize};
 
-/// The known properties of an interrupted effect; they decide about it on a resume.
+/// The class of an effect, which decides what happens to an interrupted call on a resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EffectClass {
-    /// Touches nothing: it may be repeated. A model call belongs here too, though it may be paid twice.
+    /// It changes nothing, so the call is repeated. Requests to models belong here, although they may be paid twice.
     ReadOnly,
-    /// The same key has the effect once: it is sent again with the same key.
+    /// Calls with the same key have the effect once, so the call is repeated with that key.
     Idempotent,
-    /// It can be verified whether it happened: it is verified first.
+    /// The tool can tell whether the effect happened, so the tool is asked first.
     Verifiable,
-    /// Acts on the world: it is never repeated without a person.
+    /// It changes something outside, so it is never repeated without a person.
     Acts,
 }
 
@@ -56,7 +56,7 @@ pub struct Began {
     /// before this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<Trust>,
-    /// Its time, in milliseconds since 1970-01-01 UTC.
+    /// The time of the start, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
 }
 
@@ -75,7 +75,7 @@ pub struct ImportCall {
     pub prepared: Option<String>,
     /// Fuel used by the guest up to this call.
     pub fuel_used: u64,
-    /// The time of the call.
+    /// The time of the call, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The number of times that it was started.
     pub attempt: u32,
@@ -86,14 +86,14 @@ pub struct ImportCall {
 pub struct ImportAnswer {
     /// The answer as JSON, an error of the capability included.
     pub answer: String,
-    /// When it was known.
+    /// The time of the answer, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
 }
 
 /// One call of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalEntry {
-    /// The call.
+    /// The call of the import.
     pub asked: ImportCall,
     /// The answer; none while the effect is in flight.
     pub answered: Option<ImportAnswer>,
@@ -106,11 +106,11 @@ pub struct JournalEntry {
 pub struct Finished {
     /// The result as JSON: the export's return value, or the error that ended it.
     pub result: String,
-    /// Total fuel.
+    /// The fuel of the whole invocation.
     pub fuel_used: u64,
     /// True when a clock, a cancel or the machine ended it, which a replay cannot reproduce.
     pub interrupted: bool,
-    /// When it ended.
+    /// The time of the end, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
 }
 
@@ -118,11 +118,11 @@ pub struct Finished {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resolution {
-    /// It happened, and this (JSON) becomes the tool's output.
+    /// The effect happened. The text becomes the tool's output, as JSON.
     Happened(String),
-    /// It did not happen: execute it.
+    /// The effect did not happen. The call is made again.
     DidNotHappen,
-    /// Skip it in any case; the guest gets an error.
+    /// The call is not made again, whatever happened. The guest gets an error.
     Skip,
 }
 
@@ -131,14 +131,14 @@ pub enum Resolution {
 pub struct EffectQuestion {
     /// The invocation of the journal.
     pub invocation: InvocationId,
-    /// The entry.
+    /// The number of the entry.
     pub entry: u32,
     /// The question, for a person.
     pub text: String,
     /// The approval that it asks for. None: it asks whether an effect happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// The interrupted attempt.
+    /// The number of the interrupted attempt, from 1.
     #[serde(default)]
     pub attempt: u32,
 }
@@ -182,11 +182,11 @@ pub struct NewCall {
 /// The journal's verdict on a call.
 #[derive(Clone, Debug)]
 pub enum CallVerdict {
-    /// It was answered before: this is the answer, as JSON.
+    /// The journal has the answer, as JSON.
     Answered(String),
-    /// It is new, or may be repeated: execute it and record the answer with [`Journal::answer`].
+    /// The call is new, or may be repeated. Execute it and record the answer with [`Journal::answer`].
     Go(EntryHandle),
-    /// It was in flight when the host died; call `verify` with this note.
+    /// The call was in flight when the host died. Call `verify` with this note of `prepare`.
     Verify(EntryHandle, String),
     /// A person gave the answer, as JSON of the tool's output.
     Happened(EntryHandle, String),
@@ -197,17 +197,17 @@ pub enum CallVerdict {
 /// The right to answer one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryHandle {
-    /// The entry.
+    /// The number of the entry.
     pub entry: u32,
-    /// The same for every attempt, different for every other call.
+    /// The idempotency key: the same for every attempt of one call, and different for every other call.
     pub key: String,
-    /// Counts from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
     /// True when the effect may have been paid before.
     pub repeated: bool,
 }
 
-/// The reason why the journal ends an invocation.
+/// The reason for which the journal ends an invocation.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
@@ -216,11 +216,11 @@ pub enum JournalError {
         "diverged at entry {entry}: journal has {recorded}, plugin asked {asked}; resume with the plugin's earlier bytes, or start a new run"
     )]
     Diverged {
-        /// The entry.
+        /// The number of the entry.
         entry: u32,
-        /// The recorded call.
+        /// The call in the journal.
         recorded: String,
-        /// The plugin's call.
+        /// The call that the plugin makes.
         asked: String,
     },
     /// An effect's outcome is unknown and it must not be repeated.
@@ -239,9 +239,9 @@ pub enum JournalError {
     Damaged {
         /// The invocation of the journal.
         invocation: InvocationId,
-        /// The entry.
+        /// The number of the entry.
         entry: u32,
-        /// The fault.
+        /// The fault, for people.
         detail: String,
     },
     /// A replay reached an interrupted call; it executes nothing, so it ends there.
@@ -249,9 +249,9 @@ pub enum JournalError {
         "entry {entry}, {recorded}, was cut off before its answer was known, so a replay ends there; resume the run to go on"
     )]
     Unanswered {
-        /// The entry.
+        /// The number of the entry.
         entry: u32,
-        /// The recorded call.
+        /// The call in the journal.
         recorded: String,
     },
     /// A replay cannot write.

@@ -26,20 +26,20 @@ pub enum MessageRole {
 /// A tool call that the model asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestedCall {
-    /// The id that the answer refers to.
+    /// The id that the result refers to.
     pub id: String,
-    /// The tool.
+    /// The id of the tool.
     pub tool: String,
-    /// One of its functions.
+    /// The name of the function.
     pub function: String,
-    /// JSON, as the model wrote it: not checked.
+    /// The arguments as the model wrote them. They may not be JSON.
     pub arguments: String,
 }
 
-/// A model's thought before its reply, as far as its provider shows it.
+/// A model's reasoning before its reply, as far as its provider shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thought {
-    /// Its text. Empty if the provider hides it.
+    /// The text. Empty if the provider hides it.
     pub text: String,
     /// The provider's own name of the model: no other model gets it back.
     pub model: String,
@@ -55,22 +55,22 @@ pub struct Thought {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessagePart {
-    /// Text.
+    /// A text.
     Text(String),
-    /// A picture.
+    /// An image.
     Image {
-        /// For example `image/png`.
+        /// The media type, for example `image/png`.
         media_type: String,
-        /// The file's bytes.
+        /// The bytes of the file.
         data: Vec<u8>,
     },
-    /// A tool call of the model.
+    /// A tool call that the model asks for.
     Requested(RequestedCall),
-    /// The answer to a tool call.
+    /// The result of a tool call.
     Answered {
         /// The id of the [`RequestedCall`].
         id: String,
-        /// JSON.
+        /// The result, as JSON text.
         output: String,
         /// Whether the tool failed.
         failed: bool,
@@ -132,9 +132,9 @@ pub enum ReplyFormat {
 /// A function that the model may call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OfferedTool {
-    /// The tool.
+    /// The id of the tool.
     pub tool: String,
-    /// The function.
+    /// The name of the function.
     pub function: String,
     /// The description of the function.
     pub description: String,
@@ -166,7 +166,7 @@ pub struct ModelRequest {
     pub prefill: Option<String>,
     /// Texts that end the reply; they are not part of it.
     pub stop: Vec<String>,
-    /// Tokens of the reply at most.
+    /// The most tokens that the reply may have.
     pub output_tokens_max: u32,
     /// 0: the most likely token each time. None: not requested, and the model's own default applies.
     ///
@@ -227,40 +227,40 @@ pub enum StopReason {
     Other,
 }
 
-/// A reply.
+/// A reply of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelReply {
     /// The text, `prefill` included.
     pub text: String,
-    /// Tool calls.
+    /// The tool calls that the model asks for, in its order.
     pub calls: Vec<RequestedCall>,
     /// The reason why it ended.
     pub reason: StopReason,
-    /// Its usage.
+    /// The tokens and the cost of the reply.
     pub usage: Usage,
-    /// The model's thoughts before it, in order.
+    /// The model's reasoning before the reply, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thoughts: Vec<Thought>,
     /// Notes for people, each reported once, for example about a parameter that the provider does not accept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Its route, unless the requested model itself replied.
+    /// The route of the reply. None: the requested model itself replied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<Route>,
 }
 
-/// Where a reply came from. It is kept with the reply, so that a replay takes the same way.
+/// The origin of a reply. It is kept with the reply, so that a replay reports the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Route {
-    /// The model that replied, by its name in `longhaul.toml`.
+    /// The name in `longhaul.toml` of the model that replied.
     pub served_by: String,
-    /// The provider's own name of it.
+    /// The name that the provider gives the model.
     #[serde(default)]
     pub provider_model: String,
-    /// Those that were asked before and failed, each with why.
+    /// The models that were asked before and failed, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<(String, String)>,
-    /// Whether it is an earlier reply to the same request, from the cache.
+    /// Whether the cache answered with an earlier reply to the same request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
 }
@@ -269,39 +269,39 @@ pub struct Route {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelError {
-    /// Not allowed, for example no grant.
+    /// The operator does not allow it: for example, the model was not granted.
     #[error(transparent)]
     Denied(Denial),
     /// Its provider refuses it permanently: an invalid key, an unknown model, an unsupported request. It refuses the
     /// same again until a person corrects something, so that the guest never sees it.
     #[error("{}; {}", .0.reason, .0.fix)]
     Rejected(Denial),
-    /// A cap of the run was reached.
+    /// A limit of the invocation was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// Unavailable, after all retries.
+    /// The model is not available now, after all retries.
     #[error(transparent)]
     Unavailable(Outage),
-    /// The request is longer than the window.
+    /// The request is longer than the window of the model.
     #[error("the conversation is longer than the model's window: {0}")]
     ContextFull(LimitHit),
-    /// The model refused, in its own words.
+    /// The model refused. The text is its own.
     #[error("the model refused: {0}")]
     Refused(String),
-    /// The request is invalid.
+    /// The request cannot be made as written.
     #[error("the request to the model is invalid: {0}")]
     Invalid(String),
-    /// Anything else.
+    /// Any other failure.
     #[error("the model failed: {0}")]
     Failed(String),
 }
 
-/// Known facts about a model before it is asked.
+/// The facts about a model that are known before a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInfo {
-    /// The provider's own name of it, for example `openai/gpt-5` or `local/smollm2`.
+    /// The name that the provider gives the model, for example `openai/gpt-5` or `local/smollm2`.
     pub id: String,
-    /// The window, in tokens.
+    /// The window of the model, in tokens. 0: unknown.
     pub context_tokens_max: u32,
 }
 
@@ -316,10 +316,10 @@ pub trait Cost: Send + Sync {
         Ok(())
     }
 
-    /// Bytes are sent to the provider.
+    /// Counts bytes that were sent to the provider.
     fn sent(&self, _bytes: u64) {}
 
-    /// An answer was paid for and cannot be used.
+    /// Counts the usage of a reply that was paid for and cannot be used.
     fn wasted(&self, _usage: Usage) {}
 }
 

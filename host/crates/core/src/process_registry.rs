@@ -15,23 +15,23 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 static GUESTS: Registry<GuestRecord> = Registry::new();
 static CHILDREN: Registry<Child> = Registry::new();
 
-/// An instance of a component, and its resources so far.
+/// An instance of a component, and its use of resources.
 #[derive(Debug)]
 pub struct GuestRecord {
     /// The invocation that it serves.
     pub invocation: InvocationId,
-    /// The project.
+    /// The name of the project.
     pub project: String,
     /// The plugin's table in `longhaul.toml`.
     pub plugin: String,
-    /// The maximum of its memories together, in bytes.
+    /// The limit of its memories together, in bytes.
     pub memory_bytes_max: u64,
-    /// Its maximum fuel.
+    /// The limit of its fuel.
     pub fuel_max: u64,
     gauge: Gauge,
 }
 
-/// The changing numbers.
+/// The values that change while the instance runs.
 #[derive(Debug, Default)]
 struct Gauge {
     memory_bytes: AtomicU64,
@@ -69,44 +69,44 @@ impl GuestRecord {
         self.gauge.cpu_us.store(cpu_us, Ordering::Relaxed);
     }
 
-    /// Its memories now, in bytes.
+    /// The present size of its memories, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         self.gauge.memory_bytes.load(Ordering::Relaxed)
     }
 
-    /// The peak of its memories, in bytes.
+    /// The highest size of its memories, in bytes.
     #[must_use]
     pub fn memory_bytes_peak(&self) -> u64 {
         self.gauge.memory_bytes_peak.load(Ordering::Relaxed)
     }
 
-    /// Its fuel, up to its last call of the host.
+    /// The used fuel, up to its last call of the host.
     #[must_use]
     pub fn fuel(&self) -> u64 {
         self.gauge.fuel.load(Ordering::Relaxed)
     }
 
-    /// Its time on a thread, in microseconds, up to its last yield.
+    /// The processor time, in microseconds, up to its last yield.
     #[must_use]
     pub fn cpu_us(&self) -> u64 {
         self.gauge.cpu_us.load(Ordering::Relaxed)
     }
 }
 
-/// The kind of a child.
+/// The purpose of a child process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChildKind {
-    /// Compiles a component.
+    /// It compiles a component.
     Compiler,
-    /// A check, or a program that an agent asked for.
+    /// It is a check, or a program that an agent asked for.
     Program,
-    /// A program that lives on between calls, such as a browser.
+    /// It is a program that lives on between calls, such as a browser.
     Kept,
-    /// An MCP server behind its keeper.
+    /// It is an MCP server behind its keeper.
     McpServer,
-    /// A model on this machine.
+    /// It runs a model on this machine.
     Model,
 }
 
@@ -122,20 +122,20 @@ impl std::fmt::Display for ChildKind {
     }
 }
 
-/// A child of this process, with all its descendants.
+/// A child process with all its descendants.
 #[derive(Debug)]
 pub struct Child {
-    /// Its process id.
+    /// The process id.
     pub pid: u32,
-    /// Its kind.
+    /// The purpose of the process.
     pub kind: ChildKind,
-    /// Its name for people: the check, the program, the server, the component.
+    /// The name for people: the check, the program, the server or the component.
     pub name: String,
-    /// The tree that it works on.
+    /// The tree that it works on. None: no tree.
     pub place: Option<PathBuf>,
-    /// The maximum memory of all its processes together, in bytes, if its starter sets one.
+    /// The limit of the memory of all its processes together, in bytes. None: its starter set none.
     pub memory_bytes_max: Option<u64>,
-    /// The maximum number of its processes, if its starter sets one.
+    /// The limit of the number of its processes. None: its starter set none.
     pub processes_max: Option<u64>,
     hit: OnceLock<LimitHit>,
 }
@@ -195,7 +195,7 @@ pub trait Registered: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn registry() -> &'static Registry<Self>;
 
-    /// Registers the value.
+    /// Registers the value until the returned entry is dropped.
     fn enter(self) -> RegistryEntry<Self> {
         Self::enter_shared(Arc::new(self))
     }

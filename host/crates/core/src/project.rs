@@ -7,24 +7,24 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a project is in its life.
+/// The status of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectStatus {
-    /// It has no plan yet: nobody ran it, or a planner is at work.
+    /// It has no plan yet: it has no run, or a planner is at work.
     Initializing,
-    /// There are features that do not pass. Somebody works on them, or `longhaul resume` goes on.
+    /// Some features do not pass yet. A process works on them, or `longhaul resume` continues.
     Active,
-    /// A person wants no work to be done.
+    /// A person paused the work.
     Paused,
     /// Every feature passes or was dropped.
     Completed,
-    /// A person gave it up. Only a new run takes it up again.
+    /// A person abandoned it. Only a new run changes that.
     Abandoned,
 }
 
 impl ProjectStatus {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [Self; 5] = [Self::Initializing, Self::Active, Self::Paused, Self::Completed, Self::Abandoned];
 
     /// The name for people and JSON.

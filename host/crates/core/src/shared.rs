@@ -9,15 +9,15 @@ use crate::Outage;
 /// The right to continue a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The run.
+    /// The key of the run.
     pub key: String,
-    /// Its holder.
+    /// The name of the holder.
     pub holder: String,
-    /// Grows with each new lease.
+    /// The fence: a number that each new lease increases.
     pub fence: u64,
 }
 
-/// The reason why an operation on a shared run failed.
+/// The reason for which an operation on a shared run failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SharedError {
@@ -27,9 +27,9 @@ pub enum SharedError {
     /// Another holder works on this run.
     #[error("`{key}` is worked on by {holder} for another {left_ms} ms at least; wait, or stop it there")]
     Held {
-        /// The run.
+        /// The key of the run.
         key: String,
-        /// The holder.
+        /// The name of the holder.
         holder: String,
         /// Time until its lease ends without renewal, in milliseconds.
         left_ms: u64,
@@ -37,20 +37,20 @@ pub enum SharedError {
     /// Another holder worked on this run last.
     #[error("{holder} has gone on with `{key}`; take it over from there")]
     Moved {
-        /// The run.
+        /// The key of the run.
         key: String,
-        /// The last holder.
+        /// The name of the last holder.
         holder: String,
     },
     /// Another holder has taken over the run since.
     #[error("`{key}` was taken over by another process since (fencing number {fence}); nothing was written")]
     Fenced {
-        /// The run.
+        /// The key of the run.
         key: String,
-        /// The outdated number.
+        /// The fence of the outdated lease.
         fence: u64,
     },
-    /// Anything else.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }
@@ -66,8 +66,7 @@ impl SharedError {
     }
 }
 
-/// A server that shares runs. It may lose data, and is the only place of nothing: the source of truth is the store of
-/// the lease's holder.
+/// A server that shares runs. It may lose data, because the store of the lease's holder is the source of truth.
 #[async_trait::async_trait]
 pub trait RunShare: Send + Sync {
     /// Acquires the lease of a run for this time, or renews it. A holder that takes over holds the run once it calls

@@ -3,26 +3,37 @@
 use crate::Digest;
 use std::path::Path;
 
-/// The tables. The store's `tables.rs` documents their content and their keys.
+/// The tables of a store. `tables.rs` of `longhaul-store` documents their keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "documented with their keys in tables.rs")]
 pub enum Table {
+    /// The record of each run's start.
     Runs,
+    /// The state of each run, and its notes: proposals, approvals, notifications, tokens, the audit log.
     States,
+    /// The events of each run.
     Events,
+    /// The journal of each invocation.
     Journal,
+    /// The key-value space of each plugin.
     KeyValue,
+    /// The entries of memory, by namespace.
     Memory,
+    /// The decisions of each project.
     Decisions,
+    /// The progress log of each project.
     Progress,
+    /// The last artifact of each plugin.
     Artifacts,
+    /// Graphs and their steps.
     Graphs,
+    /// Registered agents and their artifacts.
     Agents,
+    /// Schedules, their tasks, and the results of attempts.
     Schedules,
 }
 
 impl Table {
-    /// Every table.
+    /// All tables.
     pub const ALL: [Self; 12] = [
         Self::Runs,
         Self::States,
@@ -47,7 +58,7 @@ impl Table {
 pub struct Key(Vec<u8>);
 
 impl Key {
-    /// A key from a store.
+    /// The key that a store returned as bytes.
     #[must_use]
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         Self(bytes)
@@ -80,7 +91,7 @@ impl Key {
         self
     }
 
-    /// The bytes.
+    /// The key as bytes, in the form that a store compares.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -106,10 +117,10 @@ impl Key {
 /// A key as bytes, and its value.
 pub type Row = (Vec<u8>, Vec<u8>);
 
-/// One change.
+/// One change of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Writes a value.
+    /// Writes a value, in place of any other.
     Put(Table, Key, Vec<u8>),
     /// Writes a value if there is none: append at an expected position.
     Insert(Table, Key, Vec<u8>),
@@ -129,32 +140,32 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// No changes.
+    /// A batch without changes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds one change.
+    /// Adds a change.
     pub fn push(&mut self, op: Op) {
         self.ops.push(op);
     }
 
-    /// Writes a value.
+    /// Adds a change that writes a value, in place of any other.
     #[must_use]
     pub fn put(mut self, table: Table, key: Key, value: impl Into<Vec<u8>>) -> Self {
         self.push(Op::Put(table, key, value.into()));
         self
     }
 
-    /// Writes a value if there is none.
+    /// Adds a change that writes a value if there is none.
     #[must_use]
     pub fn insert(mut self, table: Table, key: Key, value: impl Into<Vec<u8>>) -> Self {
         self.push(Op::Insert(table, key, value.into()));
         self
     }
 
-    /// Stores content and returns its digest.
+    /// Adds content and returns its digest.
     pub fn blob(&mut self, bytes: Vec<u8>) -> Digest {
         let digest = Digest::of(&bytes);
         self.push(Op::Blob(digest, bytes));
@@ -171,28 +182,28 @@ impl Batch {
 /// The totals of a reading or a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ReadTotals {
-    /// Rows, of all tables and of content.
+    /// The number of rows, of all tables and of content.
     pub rows: u64,
-    /// Their keys and values, in bytes.
+    /// The length of their keys and values, in bytes.
     pub bytes: u64,
 }
 
 impl ReadTotals {
-    /// One more row.
+    /// Counts one more row of this length, in bytes.
     pub fn count(&mut self, bytes: usize) {
         self.rows += 1;
         self.bytes += bytes as u64;
     }
 }
 
-/// The result of a collection.
+/// The result of deleting unreferenced content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CollectedContent {
-    /// Referenced contents.
+    /// The number of referenced contents.
     pub kept: u64,
-    /// Unreferenced contents.
+    /// The number of unreferenced contents.
     pub removed: u64,
-    /// Their bytes. The file keeps its length, and reuses the space.
+    /// The length of the unreferenced contents, in bytes. The file keeps its length, and reuses the space.
     pub bytes: u64,
 }
 
@@ -206,7 +217,7 @@ pub enum StoreError {
     /// An [`Op::Insert`] or [`Op::Swap`] found another value. Nothing of the batch was written.
     #[error("`{key}` in {table:?} was changed by another writer; read it again and retry")]
     Conflict {
-        /// The table.
+        /// The table of the change.
         table: Table,
         /// The key, as far as it is text.
         key: String,
@@ -214,39 +225,39 @@ pub enum StoreError {
     /// Another process holds the store.
     #[error("the store in `{path}` is held by another longhaul; attach to it, or wait until it ends")]
     Held {
-        /// The data directory.
+        /// The path of the data directory.
         path: String,
     },
     /// The disk is full. Nothing of the batch was written.
     #[error("no space left for the store in `{path}`; free some and resume, nothing is lost")]
     Full {
-        /// The data directory.
+        /// The path of the data directory.
         path: String,
     },
     /// The store was written by another version.
     #[error("the store in `{path}` has format {found}, this longhaul reads {expected}; {remedy}")]
     Format {
-        /// The data directory.
+        /// The path of the data directory.
         path: String,
-        /// The file's version.
+        /// The version of the file's format.
         found: u64,
-        /// The supported version.
+        /// The supported version of the format.
         expected: u64,
-        /// The remedy.
+        /// The remedy, for people.
         remedy: String,
     },
     /// The stored bytes differ from those written.
     #[error("the store in `{path}` is damaged: {detail}; restore it from a backup, or move it away to start anew")]
     Damaged {
-        /// The data directory.
+        /// The path of the data directory.
         path: String,
-        /// The fault.
+        /// The fault, for people.
         detail: String,
     },
     /// Any other error of the system.
     #[error("the store in `{path}` failed: {detail}")]
     Failed {
-        /// The data directory.
+        /// The path of the data directory.
         path: String,
         /// The error of the system.
         detail: String,

@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 /// within one, and readers ignore those that they do not know.
 pub const VERSION: u32 = 1;
 
-/// One line.
+/// One line of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamLine {
-    /// The run.
+    /// The id of the run.
     pub run: RunId,
-    /// Its content.
+    /// The content of the line.
     pub content: Content,
 }
 
@@ -29,104 +29,135 @@ pub struct StreamLine {
 pub enum Content {
     /// A durable event.
     Event {
-        /// Counts from 1 within the run, without gaps.
+        /// The number of the event: counts from 1 within the run, without gaps.
         number: u64,
-        /// Milliseconds since 1970-01-01 UTC.
+        /// The time of the event, in milliseconds since 1970-01-01 UTC.
         at_ms: u64,
-        /// The event.
+        /// The event itself.
         event: Event,
     },
-    /// A part of a model's reply.
+    /// A part of a model's reply, while the model writes it.
     Token(StreamToken),
-    /// Live parts were lost, since they were not read in time. Durable events are never lost.
+    /// Live parts were lost because the reader was slow. Durable events are never lost.
     Lagged {
-        /// The last number before.
+        /// The number of the last durable event before the loss.
         after: u64,
     },
-    /// The reader was disconnected, since it did not read: it may reconnect, for events after this number.
+    /// The reader did not read for too long and is disconnected. It may reconnect for the events after this number.
     Dropped {
-        /// The last number that was sent.
+        /// The number of the last durable event that was sent.
         after: u64,
     },
-    /// The run is not worked on any more: it ended, waits, was paused, or its process stops.
+    /// No process works on the run any more: it ended, waits, was paused, or its process stops.
     End {
-        /// The last number.
+        /// The number of the last durable event.
         after: u64,
-        /// The error that interrupted it, if there was one.
+        /// The error that interrupted the run. None: there was none.
         error: Option<String>,
     },
 }
 
-/// A part of what a model says.
+/// A part of a model's reply, while the model writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Token")]
 pub struct StreamToken {
-    /// Who asked it.
+    /// The id of the invocation that asked the model.
     pub invocation: InvocationId,
-    /// The number of the last durable event before it.
+    /// The number of the last durable event before the part.
     #[serde(skip)]
     pub after: u64,
-    /// Counts the parts of one reply, from 1.
+    /// The number of the part: counts the parts of one reply, from 1.
     #[serde(skip)]
     pub part: u64,
-    /// The text.
+    /// The text of the part.
     pub text: String,
-    /// Whether the text is all of the reply so far, and not only this part.
+    /// True when the text is all of the reply so far, and not only this part.
     pub whole: bool,
 }
 
-/// What a line is about.
+/// The kind of a line, its field `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each is the event of its name")]
 #[schemars(rename = "Kind")]
 pub enum LineKind {
+    /// [`Event::ProjectCreated`].
     ProjectCreated,
+    /// [`Event::ProjectStatus`].
     ProjectStatus,
+    /// [`Event::RunStarted`].
     RunStarted,
+    /// [`Event::RunResumed`].
     Resumed,
-    /// It is decided who answers an ask: an agent, the one it was routed to, or the tasks of a plan.
+    /// [`Event::Dispatched`].
     Dispatch,
+    /// [`Event::Planned`].
     Plan,
+    /// [`Event::Replanned`].
     Replan,
+    /// [`Event::Answered`].
     Synthesis,
+    /// [`Event::Feature`].
     Feature,
+    /// [`Event::SessionStarting`].
     SessionStarting,
+    /// [`Event::SessionComplete`].
     SessionComplete,
+    /// [`Event::Contract`].
     Contract,
+    /// [`Event::InvocationStarted`].
     TaskStarted,
+    /// [`Event::Delegated`].
     Delegation,
+    /// [`Event::Thought`].
     Thought,
+    /// [`Event::Action`].
     Action,
+    /// [`Event::Observation`].
     Observation,
-    /// Work passed a position that can be gone on from.
+    /// [`Event::Checkpoint`].
     Checkpoint,
+    /// [`Event::InvocationEnded`].
     TaskDone,
+    /// [`Event::Judged`].
     Judged,
+    /// [`Event::Committed`].
     Commit,
+    /// [`Event::Reverted`].
     Reverted,
-    /// A person is asked about a call of a tool, or has decided.
+    /// [`Event::ApprovalAsked`] or [`Event::ApprovalAnswered`].
     Approval,
-    /// The run, or a part of it, waits for a person.
+    /// [`Event::Parked`].
     Parked,
+    /// [`Event::Paused`].
     Paused,
+    /// [`Event::Limit`].
     Limit,
+    /// [`Event::VacuousCheck`].
     VacuousCheck,
+    /// [`Event::Proposed`].
     Proposed,
+    /// [`Event::Warning`].
     Warning,
+    /// [`Event::ContextCompacted`].
     Compaction,
+    /// [`Event::ContextReset`].
     Reset,
+    /// [`Event::ContextAnxiety`].
     Anxiety,
+    /// [`Event::RunEnded`] with any status but `failed`.
     Done,
-    /// The run failed, or was broken off.
+    /// [`Event::RunEnded`] with the status `failed`, or [`Content::End`] with an error.
     Error,
-    /// A person corrected what is worked on.
+    /// [`Event::Steered`].
     Steering,
+    /// [`Content::Token`].
     Token,
+    /// [`Content::Lagged`].
     Lagged,
+    /// [`Content::Dropped`].
     Dropped,
-    /// Nobody works on the run any more.
+    /// [`Content::End`] without an error.
     End,
 }
 
@@ -141,7 +172,7 @@ impl StreamLine {
         Self { run, content: Content::Event { number, at_ms, event } }
     }
 
-    /// Its kind.
+    /// The kind of the line.
     #[must_use]
     pub fn kind(&self) -> LineKind {
         match &self.content {
@@ -154,7 +185,7 @@ impl StreamLine {
         }
     }
 
-    /// The feature, or step of a plan, of the line.
+    /// The id of the feature, or of the step of a plan, that the line is about. None: it is about the whole run.
     #[must_use]
     pub fn task(&self) -> Option<&str> {
         match &self.content {
@@ -164,7 +195,7 @@ impl StreamLine {
         }
     }
 
-    /// The table of `longhaul.toml` of the component.
+    /// The table of `longhaul.toml` that configures the component. None: the line is about no component.
     #[must_use]
     pub fn agent(&self) -> Option<&str> {
         let Content::Event { event, .. } = &self.content else { return None };
@@ -244,7 +275,7 @@ kinds! {
     RunEnded "run_ended" Done,
 }
 
-/// The feature, or step of a plan, of an event.
+/// The id of the feature, or of the step of a plan, that an event is about.
 #[must_use]
 pub fn task(event: &Event) -> Option<&str> {
     match event {
@@ -260,7 +291,7 @@ pub fn task(event: &Event) -> Option<&str> {
     }
 }
 
-/// The invocation of an event.
+/// The id of the invocation that an event is about.
 #[must_use]
 pub fn invocation(event: &Event) -> Option<&InvocationId> {
     match event {
@@ -369,12 +400,27 @@ pub fn schema() -> Value {
         "properties": {
             "version": { "const": VERSION },
             "run": { "type": "string" },
-            "number": { "type": "integer", "minimum": 1, "description": "Durable: counts from 1, without gaps." },
-            "after": { "type": "integer", "minimum": 0, "description": "Live: the last number before it." },
-            "part": { "type": "integer", "minimum": 1, "description": "Counts the parts of one reply of a model." },
+            "number": {
+                "type": "integer", "minimum": 1,
+                "description": "In a durable line: counts from 1 within the run, without gaps.",
+            },
+            "after": {
+                "type": "integer", "minimum": 0,
+                "description": "In a live line: the number of the last durable line before it.",
+            },
+            "part": {
+                "type": "integer", "minimum": 1,
+                "description": "In a line of `token`: counts the parts of one reply, from 1.",
+            },
             "at_ms": { "type": "integer", "description": "Milliseconds since 1970-01-01 UTC." },
-            "task": { "type": "string", "description": "The feature, or step of a plan, that it is about." },
-            "agent": { "type": "string", "description": "The table of longhaul.toml whose component did it." },
+            "task": {
+                "type": "string",
+                "description": "The id of the feature, or of the step of a plan, that the line is about.",
+            },
+            "agent": {
+                "type": "string",
+                "description": "The table of longhaul.toml that configures the component.",
+            },
         },
         "required": ["version", "run", "type", "payload"],
         "oneOf": lines,

@@ -10,28 +10,28 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InvocationUsage {
-    /// Tokens and money, unusable answers included.
+    /// The tokens and the cost, unusable answers included.
     pub usage: Usage,
-    /// Replies of models, which are an agent's steps.
+    /// The number of replies of models, which are an agent's steps.
     pub model_calls: u32,
-    /// Tool calls.
+    /// The number of tool calls.
     pub tool_calls: u32,
-    /// Fuel, that of its tools included.
+    /// The fuel, that of its tools included.
     pub fuel: u64,
-    /// Peak memory, in bytes.
+    /// The highest memory, in bytes.
     pub memory_bytes_peak: u64,
-    /// Sent bytes of requests, for models and from its tools.
+    /// The bytes of requests to models and of its tools.
     pub egress_bytes: u64,
-    /// Stored bytes of answers in its journal.
+    /// The bytes of answers in its journal.
     pub stored_bytes: u64,
-    /// Interrupted model calls: each was repeated, or may be, and may have been paid.
+    /// The number of interrupted requests to models. Each was or may be repeated, and may have been paid.
     pub possibly_paid_twice: u32,
-    /// The highest cost of those. It counts against the caps and is not part of `usage`.
+    /// The highest cost of these requests. It counts against the limits and is not part of `usage`.
     pub cut_off: Usage,
 }
 
 impl InvocationUsage {
-    /// Both together; the peak is the higher one.
+    /// The sum of both; the peak is the higher one.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -57,26 +57,26 @@ impl InvocationUsage {
 /// The totals of an invocation since its start. Each attempt repeats them from the start, so they are not added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InvocationTotals {
-    /// Replies of models.
+    /// The number of replies of models.
     pub model_calls: u32,
-    /// Tool calls.
+    /// The number of tool calls.
     pub tool_calls: u32,
-    /// Its own fuel.
+    /// The fuel of the invocation itself.
     pub fuel: u64,
-    /// Peak memory, in bytes.
+    /// The highest memory, in bytes.
     pub memory_bytes_peak: u64,
 }
 
 /// Further usage since the last report.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct UsageDelta {
-    /// Tokens and money.
+    /// The tokens and the cost.
     pub usage: Usage,
-    /// Fuel of its tools.
+    /// The fuel of its tools.
     pub tool_fuel: u64,
-    /// Sent bytes of requests to models.
+    /// The bytes of requests to models.
     pub egress_bytes: u64,
-    /// Stored bytes of answers in its journal.
+    /// The bytes of answers in its journal.
     pub stored_bytes: u64,
 }
 
@@ -101,7 +101,7 @@ pub trait Reservation: Send + Sync {
 /// A reservation of nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct NoReservation {
-    /// See [`Reservation::was_cut_off`].
+    /// The result of [`Reservation::was_cut_off`].
     pub was_cut_off: bool,
 }
 
@@ -157,7 +157,7 @@ impl Cost for Tries<'_> {
     }
 }
 
-/// No supervision.
+/// A supervisor that counts and limits nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Unsupervised;
 

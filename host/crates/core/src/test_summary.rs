@@ -7,11 +7,11 @@
 /// The results of one test run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TestSummary {
-    /// Tests that failed.
+    /// The number of failed tests.
     pub failed: u64,
     /// Tests, or test files, that could not be run.
     pub errors: u64,
-    /// Tests that passed.
+    /// The number of passed tests.
     pub passed: u64,
     /// Tests that were skipped.
     pub skipped: u64,

@@ -18,15 +18,15 @@ pub use line::{call_line, line_changes, outcome_line};
 /// A function of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionInfo {
-    /// Unique within its tool.
+    /// The name, unique within the tool.
     pub name: String,
-    /// Its description, for a model.
+    /// The purpose of the function, for a model.
     pub description: String,
-    /// JSON Schema (2020-12) of its arguments.
+    /// A JSON Schema (2020-12) of the arguments.
     pub parameters: String,
-    /// The class of its effect, after the host weighed the claim.
+    /// The effect class that the host uses.
     pub effect: EffectClass,
-    /// The tool's own claim, if that is another class.
+    /// The effect class that the tool claims, where it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<EffectClass>,
 }
@@ -53,25 +53,25 @@ impl FunctionInfo {
     }
 }
 
-/// A tool.
+/// The description of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolInfo {
-    /// The name under which it was granted.
+    /// The name by which it was granted.
     pub id: String,
-    /// Its purpose, for a model.
+    /// The purpose of the tool, for a model.
     pub description: String,
-    /// Its functions.
+    /// The functions of the tool.
     pub functions: Vec<FunctionInfo>,
 }
 
 /// One call of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The tool.
+    /// The id of the tool.
     pub tool: String,
-    /// One of its functions.
+    /// The name of the function.
     pub function: String,
-    /// JSON.
+    /// The arguments, as JSON text.
     pub arguments: String,
 }
 
@@ -184,48 +184,48 @@ fn bounded(found: BTreeSet<String>) -> Vec<String> {
 pub struct ToolAttempt<'a> {
     /// The idempotency key: the same for every attempt of one call, different for every other call.
     pub key: &'a str,
-    /// Counts from 1.
+    /// The number of the attempt, from 1.
     pub number: u32,
     /// The settings that the operator wrote for this tool, an object.
     pub settings: &'a Value,
 }
 
-/// The answer of a tool.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// JSON.
+    /// The output, as JSON text.
     pub output: String,
-    /// Whether it was cut at a limit.
+    /// Whether the output was cut at a limit.
     pub truncated: bool,
 }
 
-/// The reason why a tool did not answer.
+/// The reason for which a tool call gave no result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolError {
-    /// No such function or tool.
+    /// There is no such function or tool. The text starts with the name; the reason may follow.
     #[error("there is no function `{0}`")]
     UnknownFunction(String),
     /// The arguments do not match the schema.
     #[error("the arguments are invalid: {0}")]
     InvalidArguments(String),
-    /// Not allowed.
+    /// The operator does not allow it.
     #[error(transparent)]
     Denied(Denial),
-    /// A cap was reached.
+    /// A limit was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// Unavailable.
+    /// The tool, or a service that it needs, is not available now.
     #[error(transparent)]
     Unavailable(Outage),
-    /// Cancelled after this number of milliseconds.
+    /// The host gave the call up after this number of milliseconds.
     #[error("given up after {0} ms")]
     TimedOut(u32),
-    /// The call left and no answer came, so nobody knows what it did. Of a function that acts a person is asked, and of a
-    /// verifiable one its tool; the caller sees no answer until then.
+    /// The call was sent and no answer came, so its effect is unknown. For a function that acts a person is asked, and
+    /// for a verifiable one its tool; the caller gets no answer until then.
     #[error("{0}, and what the call did is unknown")]
     OutcomeUnknown(String),
-    /// Anything else.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }
@@ -233,11 +233,11 @@ pub enum ToolError {
 /// A tool's finding about an interrupted call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verification {
-    /// It happened, with this answer.
+    /// The call had its effect, with this result.
     Happened(ToolOutput),
-    /// It did not happen.
+    /// The call had no effect.
     DidNotHappen,
-    /// It cannot be found out.
+    /// The tool cannot tell. The text says why.
     Unknown(String),
 }
 
@@ -250,7 +250,8 @@ pub trait Tools: Send + Sync {
     /// When a tool cannot describe itself.
     async fn list(&self) -> Result<Vec<ToolInfo>, ToolError>;
 
-    /// What `verify` will need. Has no effect. `key` is that of the call.
+    /// Returns the facts by which `verify` can recognise the effect of the call. Has no effect. `key` is that of the
+    /// call.
     ///
     /// # Errors
     /// Every [`ToolError`].
@@ -334,9 +335,9 @@ pub trait HostTool: Send + Sync {
 /// A pinned check, without its command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckInfo {
-    /// Its name.
+    /// The name of the check.
     pub name: String,
-    /// Its command, in one line.
+    /// A description of the command or the source, in one line.
     pub description: String,
     /// Whether it passed before the work began.
     pub vacuous: bool,
@@ -346,19 +347,19 @@ pub struct CheckInfo {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckError {
-    /// No such check.
+    /// There is no check of that name.
     #[error("there is no check `{0}`")]
     UnknownCheck(String),
-    /// Not allowed.
+    /// The operator does not allow it.
     #[error(transparent)]
     Denied(Denial),
     /// A cap was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// Its executor is unavailable.
+    /// A resource that running the check needs is not available now.
     #[error(transparent)]
     Unavailable(Outage),
-    /// Anything else.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }
@@ -366,7 +367,7 @@ pub enum CheckError {
 /// The pinned checks of the feature at work, or under judgement.
 #[async_trait::async_trait]
 pub trait Checks: Send + Sync {
-    /// All checks.
+    /// All checks of the work at hand.
     fn list(&self) -> Vec<CheckInfo>;
 
     /// Runs one, from its pinned copy, in a fresh sandbox, on the tree as it stands.
@@ -380,22 +381,22 @@ pub trait Checks: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelegateError {
-    /// No such agent.
+    /// There is no agent of that name.
     #[error("there is no agent `{0}`")]
     UnknownAgent(String),
-    /// Not allowed.
+    /// The operator does not allow it.
     #[error(transparent)]
     Denied(Denial),
     /// A cap was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// Unavailable.
+    /// The agent reports that a service is not available now.
     #[error(transparent)]
     Unavailable(Outage),
     /// The sub-agent needs an answer from a person.
     #[error("the sub-agent asks: {0}")]
     Blocked(String),
-    /// Anything else.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }
@@ -405,7 +406,7 @@ pub enum DelegateError {
 pub struct Delegated {
     /// The sub-agent's outcome, or its error.
     pub answer: Result<Outcome, DelegateError>,
-    /// Its usage, that of its own sub-agents included.
+    /// The resources that the agent used, with those of its own delegations.
     pub used: WorkUsage,
     /// The lowest trust of text that it read, which may be in its answer.
     pub heard: Trust,
@@ -430,7 +431,7 @@ pub enum Interrupted {
     /// A required service is unavailable.
     #[error(transparent)]
     Unavailable(Outage),
-    /// Its journal ended it.
+    /// The journal ended the invocation.
     #[error(transparent)]
     Journal(JournalError),
     /// A cap of the run leaves no budget for its next effect.

@@ -25,8 +25,8 @@ pub trait Watch: Send + Sync {
 /// An update of a conversation.
 #[derive(Clone, Copy, Debug)]
 pub enum ConversationUpdate<'a> {
-    /// It began, with this system prompt.
+    /// The conversation started with this system prompt.
     System(&'a str),
-    /// A message of the guest or of the model.
+    /// The guest or the model added this message.
     Message(&'a Message),
 }

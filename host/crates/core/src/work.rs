@@ -4,25 +4,25 @@ use crate::{Denial, LimitHit, Outage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One line of a rubric.
+/// One criterion of a rubric.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Criterion {
-    /// Unique within its feature.
+    /// The id, unique within the feature.
     pub id: String,
-    /// The requirement.
+    /// The statement that must hold.
     pub text: String,
-    /// The pinned check that decides it, if one does.
+    /// The name of the pinned check that decides it. None: the evaluator decides by reading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
 }
 
-/// A specific fault.
+/// A specific defect of the work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
-    /// The criterion that it breaks.
+    /// The id of the criterion that the defect breaks. None: it belongs to no single criterion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criterion: Option<String>,
-    /// The fault.
+    /// The defect and its place.
     pub text: String,
 }
 
@@ -34,44 +34,44 @@ impl Issue {
     }
 }
 
-/// The body of a check.
+/// The content of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckBody {
     /// Python source, run in the sandbox on a read-only copy of the work.
     Python(String),
-    /// A check of `[checks]` in `longhaul.toml`, by its name.
+    /// The name of a check of `[checks]` in `longhaul.toml`.
     Native(String),
 }
 
-/// A check, by the name under which criteria refer to it.
+/// A check of a feature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckSpec {
-    /// Unique within its feature.
+    /// The name by which criteria refer to it, unique within the feature.
     pub name: String,
-    /// Its body.
+    /// The content of the check.
     pub body: CheckBody,
 }
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
-    /// Its name.
+    /// The name of the check.
     pub name: String,
-    /// Whether it exited with 0, and, where it runs tests, showed that they passed.
+    /// Whether the check exited with 0 and, where it runs tests, showed that they passed.
     pub passed: bool,
-    /// Its exit code; -1 when a limit ended it.
+    /// The exit code. -1: a limit ended the check.
     pub exit_code: i32,
-    /// Its standard output, cut at the limit.
+    /// The standard output, cut at the limit of the check.
     pub stdout: String,
-    /// Its standard error, cut at the limit.
+    /// The standard error, cut at the limit of the check.
     pub stderr: String,
-    /// Whether either was cut.
+    /// Whether `stdout` or `stderr` was cut.
     pub truncated: bool,
-    /// Its sandbox level, if that is below `full`.
+    /// The level of the sandbox. None: it was `full`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
-    /// How long it took, in milliseconds. 0 in journals from before it was measured, and where nobody waits for it.
+    /// The duration in milliseconds. 0: the journal is older than this field, or no caller waits for the check.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub duration_ms: u32,
 }
@@ -81,65 +81,65 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Where a feature is.
+/// The status of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureStatus {
-    /// Nobody worked on it.
+    /// No work on it began.
     NotStarted,
-    /// It is being worked on.
+    /// An agent works on it.
     InProgress,
-    /// Judged to pass, and committed.
+    /// It was judged to pass, and committed.
     Passing,
-    /// Its rounds are used up, best effort kept in the store.
+    /// Its rounds are used up. The store keeps the best work.
     Failing,
     /// It waits for a feature that fails, or for a person.
     Blocked,
-    /// A person took it off the list.
+    /// A person, or a new plan, removed it.
     Dropped,
 }
 
 impl FeatureStatus {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [Self; 6] =
         [Self::NotStarted, Self::InProgress, Self::Passing, Self::Failing, Self::Blocked, Self::Dropped];
 }
 
-/// A feature to build, as one commit.
+/// A feature to build: one commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeatureSpec {
-    /// Unique within the project: letters, digits, `-` and `_`.
+    /// The id, unique within the project: letters, digits, `-` and `_`.
     pub id: String,
-    /// One line, the subject of its commit.
+    /// The title in one line: the subject of the commit.
     pub title: String,
-    /// The instruction for the agent.
+    /// The instruction to the agent.
     pub instruction: String,
     /// `functional`, `ui`, `performance`, `security`, `integration`, `testing` or `documentation`.
     pub category: String,
-    /// 1 to 10; higher goes first. Default 5.
+    /// The priority, 1 to 10; a higher one goes first. Default 5.
     pub priority: u8,
-    /// Its agent; none: chosen by category.
+    /// The name of the agent. None: the host chooses by category.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The criteria.
+    /// The criteria that the work is judged by.
     pub criteria: Vec<Criterion>,
-    /// The checks that decide it.
+    /// The checks that decide criteria.
     pub checks: Vec<CheckSpec>,
-    /// Features that must pass before.
+    /// The ids of the features that must pass before.
     pub depends_on: Vec<String>,
 }
 
-/// What follows a failed step, by the planner's choice.
+/// The reaction to a failed step, chosen by the planner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnFailure {
-    /// Retry, this many times.
+    /// Retry the step, this many times.
     Retry(u32),
-    /// Continue without it.
+    /// Continue without the step.
     Skip,
-    /// Ask the planner again.
+    /// Ask the planner for another plan.
     Replan,
-    /// Abort.
+    /// End the run as incomplete.
     Abort,
 }
 
@@ -152,10 +152,10 @@ impl Default for OnFailure {
 /// One step of a plan. The harness takes its [`FeatureSpec`] and has rules of its own for failures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanStep {
-    /// The feature of the step.
+    /// The feature that the step builds.
     #[serde(flatten)]
     pub spec: FeatureSpec,
-    /// What follows its failure, by the planner's choice. Plans from before this field have the default.
+    /// The reaction to its failure. Plans from before this field have the default.
     #[serde(default)]
     pub on_failure: OnFailure,
 }
@@ -165,46 +165,47 @@ pub struct PlanStep {
 pub struct Plan {
     /// The steps, in the planner's order.
     pub steps: Vec<PlanStep>,
-    /// Notes for people.
+    /// Notes for people. May be empty.
     pub notes: String,
 }
 
 /// The result of a step, for a planner that replans or synthesises.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
-    /// The step's id.
+    /// The id of the step.
     pub step: String,
-    /// Whether it was judged to pass.
+    /// Whether the step was judged to pass.
     pub passed: bool,
-    /// Its agent's outcome, if there is one.
+    /// The last outcome of the agent. None: there is none.
     pub outcome: Option<Outcome>,
-    /// The issues that were found.
+    /// The issues of the last round.
     pub issues: Vec<Issue>,
 }
 
-/// A planner's answer to a goal, made of the results of its steps.
+/// A planner's answer to a goal, made from the results of the steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Synthesis {
-    /// JSON.
+    /// The answer, as JSON text.
     pub answer: String,
-    /// Between 0 and 1, in the planner's own opinion. None: it gave no estimate.
+    /// The planner's own estimate, from 0 to 1. None: it gave no estimate.
     pub confidence: Option<f64>,
-    /// Contradictions between results.
+    /// Contradictions between results, one per item.
     pub conflicts: Vec<String>,
-    /// Questions that stayed open.
+    /// Open questions, one per item.
     pub unknowns: Vec<String>,
 }
 
 /// A goal, for a planner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
-    /// The operator's text.
+    /// The goal in the words of its author.
     pub text: String,
-    /// The harness's context, an object.
+    /// Facts from the harness: a JSON object.
     pub context: serde_json::Value,
-    /// The operator's settings for this planner, an object.
+    /// The operator's settings for this planner: a JSON object.
     pub settings: serde_json::Value,
-    /// Criteria for the whole. Left out when empty, so that the digest of an earlier goal stays.
+    /// Criteria for the result as a whole. Left out of the JSON when empty, so that the digest of an earlier goal
+    /// stays.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<Criterion>,
 }
@@ -212,52 +213,52 @@ pub struct Goal {
 /// A piece of work, for an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// The feature or step.
+    /// The id of the feature or step.
     pub id: String,
-    /// The instruction.
+    /// The instruction to the agent.
     pub instruction: String,
-    /// The harness's context, an object.
+    /// Facts from the harness: a JSON object.
     pub context: serde_json::Value,
-    /// The operator's settings for this agent, an object.
+    /// The operator's settings for this agent: a JSON object.
     pub settings: serde_json::Value,
-    /// The criteria.
+    /// The criteria that the work is judged by.
     pub criteria: Vec<Criterion>,
-    /// The evaluator's issues of the round before.
+    /// The evaluator's issues of the previous round. Empty in the first one.
     pub feedback: Vec<Issue>,
-    /// Counts rounds, from 1.
+    /// The number of the round, from 1.
     pub attempt: u32,
 }
 
 /// The result of an agent. It cannot mark its own work as passing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// JSON.
+    /// The result, as JSON text.
     pub output: String,
-    /// A line or two for people.
+    /// One or two lines for people.
     pub summary: String,
-    /// Between 0 and 1, in the agent's own opinion.
+    /// The agent's own estimate that the task is done, from 0 to 1. None: it gave no estimate.
     pub confidence: Option<f64>,
-    /// Questions that stayed open.
+    /// Open questions, one per item.
     pub unknowns: Vec<String>,
 }
 
-/// The evaluator's input: the output, never how it was made.
+/// The evaluator's input: the output, and nothing of how it was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// The instruction.
+    /// The instruction that the agent was given.
     pub instruction: String,
-    /// The agent's output, JSON.
+    /// The agent's output, as JSON text.
     pub output: String,
-    /// Named texts, for example the files that changed.
+    /// Named texts, for example the changed files: the name and the content of each.
     pub evidence: Vec<(String, String)>,
 }
 
 /// The criteria of a judgement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rubric {
-    /// The criteria; each gets one mark.
+    /// The criteria. Each gets one mark.
     pub criteria: Vec<Criterion>,
-    /// The operator's settings for this evaluator, an object.
+    /// The operator's settings for this evaluator: a JSON object.
     pub settings: serde_json::Value,
 }
 
@@ -265,38 +266,38 @@ pub struct Rubric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
-    /// It holds.
+    /// The criterion holds.
     Pass,
-    /// It does not.
+    /// The criterion does not hold.
     Fail,
-    /// Cannot be told; counts as not passed.
+    /// The evaluator cannot tell. It counts as not passed.
     Unknown,
 }
 
-/// One criterion, one mark, one line why.
+/// The judgement of one criterion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
-    /// The criterion's id.
+    /// The id of the criterion.
     pub criterion: String,
-    /// Its mark.
+    /// The mark.
     pub mark: Mark,
-    /// One line.
+    /// The reason, in one line.
     pub why: String,
 }
 
-/// What the PASS of one criterion rests on.
+/// The evidence for a criterion that passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
-    /// Its check failed before the work began, and passes on the work.
+    /// Its check failed before the work began, and passes now.
     Check,
-    /// Its check passed before the work began, or the work changed nothing: this shows nothing.
+    /// Its check passed before the work began, or the work changed nothing. It proves nothing.
     VacuousCheck,
-    /// As [`Evidence::Check`], by an exit code alone, which the code under test can choose.
+    /// As `check`, by an exit code alone, which the code under test can choose.
     ExitCode,
-    /// As [`Evidence::Check`], by a report in the form of JUnit, which the code under test can write.
+    /// As `check`, by a JUnit report, which the code under test can write.
     Junit,
-    /// As [`Evidence::Check`], by tests by name and canaries, without counterexamples: `twins = false`.
+    /// As `check`, by the names of tests and canaries, without counterexamples (`twins = false`).
     TestNames,
     /// The evaluator read the work.
     Reading,
@@ -305,9 +306,9 @@ pub enum Evidence {
 /// The result of an evaluator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// One for each criterion.
+    /// One judgement for each criterion.
     pub judgements: Vec<Judgement>,
-    /// Issues to fix.
+    /// The issues for the next round.
     pub issues: Vec<Issue>,
 }
 
@@ -324,23 +325,23 @@ impl Verdict {
     }
 }
 
-/// Why an export returned an error, in cases that every role shares.
+/// The reason for which an export returned an error, in the cases that all roles share.
 ///
-/// Lossy on purpose: the harness acts on the class and shows the text.
+/// It is lossy on purpose: the harness acts on the case and shows the text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoleError {
-    /// The task cannot be done as written.
+    /// The task cannot be done as written. The text says why.
     Impossible(String),
-    /// A question for a person.
+    /// The guest needs an answer from a person. The text is the question.
     Blocked(String),
-    /// Not allowed.
+    /// The operator does not allow it.
     Denied(Denial),
-    /// A cap was reached.
+    /// A limit was reached.
     Limit(LimitHit),
-    /// A service is not there.
+    /// A service is not available now.
     Unavailable(Outage),
-    /// Anything else.
+    /// Any other failure.
     Failed(String),
 }
 

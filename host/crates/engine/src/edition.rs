@@ -46,19 +46,24 @@ pub(crate) fn is_later(version: &str, than: &str) -> bool {
 }
 
 /// The functions that a component of a role exports.
-#[expect(missing_docs, reason = "each case is its role")]
 pub enum Exports {
+    /// The exports of a planner.
     Planner(Box<dyn PlannerExports>),
+    /// The exports of an agent.
     Agent(Box<dyn AgentExports>),
+    /// The exports of an evaluator.
     Evaluator(Box<dyn EvaluatorExports>),
+    /// The exports of a tool.
     Tool(Box<dyn ToolExports>),
+    /// The exports of a memory backend.
     Memory(Box<dyn MemoryExports>),
 }
 
-/// The instance of a call. It serves one call.
-#[expect(missing_docs, reason = "each field is its type")]
+/// The instance for one call of an export.
 pub struct GuestInstance<'a> {
+    /// The store of the instance, with the state of its invocation.
     pub store: &'a mut Store<Ctx>,
+    /// The instance of the component.
     pub instance: &'a Instance,
 }
 
@@ -144,20 +149,20 @@ pub trait ToolExports: Send + Sync {
     ) -> ExportAnswer<ToolOutput, ToolError>;
 }
 
-/// What a tool is told beside the call.
+/// Facts about a call for the tool, beside the call itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallContext {
     /// The same key for every attempt of one call, different for every other call.
     pub idempotency_key: String,
     /// The timeout of the call, in milliseconds.
     pub remaining_ms: u32,
-    /// Counts from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The operator's settings for this tool, an object.
     pub settings: serde_json::Value,
 }
 
-/// What a memory backend is told beside each question.
+/// Facts about a call for the memory backend.
 #[derive(Clone, Copy, Debug)]
 pub struct MemorySpace<'a> {
     /// The namespace that the question is about.
@@ -166,7 +171,7 @@ pub struct MemorySpace<'a> {
     pub settings: &'a serde_json::Value,
 }
 
-/// What a memory backend exports.
+/// The exports of a memory backend.
 #[async_trait]
 pub trait MemoryExports: Send + Sync {
     /// Keeps an entry, in place of one with the same key.

@@ -8,7 +8,7 @@ use longhaul_core::event::Event;
 use longhaul_core::work::{CheckSpec, Criterion, Goal, Issue, Plan, Task};
 use serde::{Deserialize, Serialize};
 
-/// One action.
+/// An action of the run.
 #[allow(clippy::large_enum_variant, reason = "a handful live at once, and none is stored in a list")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -26,7 +26,7 @@ pub enum Action {
     Park(Park),
     /// The run is over.
     Finish {
-        /// Its status.
+        /// The status with which the run ends.
         status: EndStatus,
         /// A summary, in one line.
         summary: String,
@@ -50,7 +50,7 @@ pub enum EndStatus {
     Completed,
     /// Some features do not pass; the best effort is kept.
     Incomplete,
-    /// There is no plan.
+    /// The run ended while it was planning.
     Failed,
     /// The operator abandoned it.
     Abandoned,
@@ -154,7 +154,7 @@ pub enum Choice {
 pub enum WorkKind {
     /// Ask a model, without any plugin, for a choice. Ends in [`crate::WorkReport::Chosen`].
     Choose {
-        /// The choice.
+        /// The kind of the choice.
         choice: Choice,
         /// The system prompt.
         system: String,
@@ -199,7 +199,7 @@ pub enum WorkKind {
     /// Ask an agent, before the work on a feature begins, for missing criteria and checks. Ends in
     /// [`crate::WorkReport::Proposed`].
     Propose {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
         /// The agent's name in `longhaul.toml`.
         agent: String,
@@ -210,17 +210,17 @@ pub enum WorkKind {
     /// gather the session's orientation. Ends in [`crate::WorkReport::Prepared`].
     #[serde(alias = "pin")]
     Prepare {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// Its checks.
+        /// The checks of the feature.
         checks: Vec<CheckSpec>,
     },
     /// Ask the evaluator, before the work on a feature begins, which of the offered criteria it can judge: by judging
     /// the unchanged tree. Ends in [`crate::WorkReport::Judged`].
     Agree {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// The feature's instruction.
+        /// The instruction of the feature.
         instruction: String,
         /// The text that the evaluator reads in the place of an output.
         output: String,
@@ -229,9 +229,9 @@ pub enum WorkKind {
     },
     /// An agent works on the tree. Ends in [`crate::WorkReport::Generated`].
     Generate {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// Counts from 1.
+        /// The number of the round, from 1.
         round: u32,
         /// The agent's name in `longhaul.toml`.
         agent: String,
@@ -240,34 +240,34 @@ pub enum WorkKind {
     },
     /// The evaluator judges the output. Ends in [`crate::WorkReport::Judged`].
     Judge {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// Counts from 1.
+        /// The number of the round, from 1.
         round: u32,
         /// The key of the [`WorkKind::Generate`] whose output is judged.
         generated: String,
-        /// The feature's instruction.
+        /// The instruction of the feature.
         instruction: String,
-        /// The criteria.
+        /// The criteria of the feature.
         criteria: Vec<Criterion>,
     },
     /// Merge the branch's new commits into the feature's tree. Ends in [`crate::WorkReport::Merged`] or
     /// [`crate::WorkReport::Conflicted`].
     Merge {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
     },
     /// Commit exactly the changed files, from the tree that was judged. Ends in [`crate::WorkReport::Committed`], or in
     /// [`crate::WorkReport::Moved`] when the branch has moved meanwhile.
     Commit {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
         /// Subject, a blank line, the agent's summary, a blank line, the harness's trailers.
         message: String,
     },
     /// Keep the changes as a blob, then restore the tree to the last commit. Ends in [`crate::WorkReport::Discarded`].
     Discard {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
     },
 }

@@ -40,7 +40,7 @@ pub struct Detected {
     pub kind: PromptKind,
     /// Whether it is worth a project.
     pub use_harness: bool,
-    /// Its parts: those that the prompt lists, or as many names as it requests.
+    /// The parts of the work: those that the prompt lists, or as many names as it requests.
     pub items: Vec<String>,
     /// The confidence of the guess, from 0 to 1.
     pub confidence: f64,

@@ -10,38 +10,38 @@ use longhaul_core::{Denial, Digest, LimitHit, Outage, RunId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An input.
+/// An input of the state machine.
 #[expect(clippy::large_enum_variant, reason = "the large one begins a run, once")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
     /// The operator gives a goal. The first input of a run, once.
     Begin {
-        /// The run.
+        /// The id of the run.
         run: RunId,
-        /// The operator's text.
+        /// The goal in the words of its author.
         goal: String,
         /// The host's context for the planner, an object.
         context: serde_json::Value,
         /// The configuration.
         setup: HarnessSetup,
-        /// The caps.
+        /// The limits of the run.
         limits: HarnessLimits,
     },
     /// Work ended, successfully or not.
     Done {
         /// The key of the [`crate::Work`].
         key: String,
-        /// Its usage.
+        /// The resources that the work used.
         used: WorkUsage,
-        /// Its result.
+        /// The result of the work.
         report: WorkReport,
     },
     /// Work waits for a person and is not over: an effect with an unknown outcome, an approval.
     Parked {
         /// The key of the [`crate::Work`].
         key: String,
-        /// The question.
+        /// The question, for a person.
         question: String,
         /// The requested answer.
         wanted: PersonRequest,
@@ -49,20 +49,20 @@ pub enum Input {
     /// The decision that parked work waited for in front of a call was made, and the work can continue. Ignored when it
     /// does not wait any more: another person answered first, or it was begun again.
     Approved {
-        /// The work's key.
+        /// The key of the work.
         key: String,
     },
     /// The driver stored a person's knowledge of the effect that parked work asks about, and the work can continue.
     /// Refused when it does not wait any more.
     Resolved {
-        /// The work's key.
+        /// The key of the work.
         key: String,
     },
     /// The driver withdrew that answer before the work used it. The work waits as before.
     AnswerTakenBack {
-        /// The work's key.
+        /// The key of the work.
         key: String,
-        /// The question.
+        /// The question, for a person.
         question: String,
         /// The command that answers it.
         answer_with: String,
@@ -97,7 +97,7 @@ pub enum Input {
     },
     /// The operator takes a feature off the list.
     FeatureDropped {
-        /// Its id.
+        /// The id of the feature.
         feature: String,
     },
     /// The operator had the goal read again.
@@ -134,7 +134,7 @@ pub enum Input {
     },
     /// A person stops the work on one feature, or task. A resume continues it.
     TaskCancelled {
-        /// Its id.
+        /// The id of the feature.
         feature: String,
     },
     /// The driver measured that the run reached its wall time, see [`HarnessLimits::wall_ms_max`].
@@ -144,7 +144,7 @@ pub enum Input {
     },
     /// The operator abandons the run. The tree stays as it is.
     Abandon {
-        /// The reason.
+        /// The reason, for people.
         reason: String,
     },
 }
@@ -215,7 +215,7 @@ pub enum Dispatch {
     /// complex, for a plan.
     #[default]
     Auto,
-    /// This agent.
+    /// The agent of this name.
     Agent(String),
     /// One agent; of several, a model chooses.
     Route,
@@ -245,14 +245,14 @@ pub enum Strategy {
     Ask,
 }
 
-/// The trial of a proposed check on the tree before any work.
+/// The trial of a check before the work begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
-    /// The feature.
+    /// The id of the feature.
     pub feature: String,
-    /// The check.
+    /// The name of the check.
     pub check: String,
-    /// Its outcome.
+    /// The outcome of the check.
     pub outcome: TrialOutcome,
 }
 
@@ -260,11 +260,11 @@ pub struct Trial {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialOutcome {
-    /// It fails, as it should.
+    /// The check fails, as it should.
     Fails,
-    /// It passes, so it would prove nothing.
+    /// The check passes, so that its pass would prove nothing.
     Passes,
-    /// It could not be loaded, for this reason.
+    /// The check could not be loaded, for this reason.
     CannotLoad(String),
 }
 
@@ -308,7 +308,7 @@ pub enum WorkReport {
     },
     /// [`crate::WorkKind::Merge`] is done: the tree holds both.
     Merged {
-        /// Its new base commit.
+        /// The new base commit.
         base: String,
     },
     /// [`crate::WorkKind::Merge`] cannot be done: the branch changed the same lines.
@@ -320,7 +320,7 @@ pub enum WorkReport {
     Moved,
     /// [`crate::WorkKind::Commit`] is done.
     Committed {
-        /// Its id; none when nothing had changed.
+        /// The id of the commit. None: there were no changes.
         commit: Option<String>,
         /// The files that changed.
         files: Vec<String>,
@@ -342,7 +342,7 @@ pub enum WorkFailure {
     Impossible(String),
     /// A question for a person; from a planner, that the goal is unclear.
     Blocked(String),
-    /// Not allowed.
+    /// The operator does not allow it.
     Denied(Denial),
     /// A cap of the invocation was reached.
     Limit(LimitHit),

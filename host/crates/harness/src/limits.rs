@@ -51,8 +51,8 @@ pub struct HarnessLimits {
     /// Longest wait after an outage, in milliseconds, also when the service asked for a longer one.
     /// Default 3 600 000 (an hour).
     pub unavailable_wait_ms_max: u64,
-    /// How often a commit or a clean-up of the tree may fail. Default 3. Each time the run waits for a person; after
-    /// the last the run ends incomplete.
+    /// The most failures of a commit or a clean-up of the tree. Default 3. After each the run waits for a person; after
+    /// the last it ends incomplete.
     pub repository_attempts_max: u32,
     /// Features in a row that fail with the same text. Default 5. A common cause is then likely, so the run ends
     /// incomplete. A feature that passes starts the count again.

@@ -18,15 +18,15 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// No features.
+    /// The plan has no features.
     #[error("the plan has no features; give it at least one")]
     Empty,
-    /// Too many features.
+    /// The plan has too many features.
     #[error("the plan has {count} features, features_max is {features_max}; merge some, or raise it in [run.limits]")]
     TooMany {
         /// The number of features.
         count: usize,
-        /// The cap.
+        /// The limit.
         features_max: u32,
     },
     /// Too much text.
@@ -36,7 +36,7 @@ pub enum PlanError {
     TooLarge {
         /// The size of the text.
         bytes: usize,
-        /// The cap.
+        /// The limit, in bytes.
         plan_bytes_max: usize,
     },
     /// An id that cannot be a file name or part of a key.
@@ -44,9 +44,9 @@ pub enum PlanError {
     BadId {
         /// `feature`, or its place.
         what: String,
-        /// The id, cut.
+        /// The id of the step, cut.
         id: String,
-        /// The cap.
+        /// The limit, in bytes.
         id_bytes_max: usize,
     },
     /// Two features or other items with the same id.
@@ -54,7 +54,7 @@ pub enum PlanError {
     Duplicate {
         /// `feature`, or its place.
         what: String,
-        /// The id.
+        /// The id of the step.
         id: String,
     },
     /// A text that may not be cut is too long.
@@ -62,51 +62,51 @@ pub enum PlanError {
         "{what} of feature `{feature}` has {bytes} bytes, {limit} is {max}; say it shorter, split the feature, or raise it in [run.limits]"
     )]
     TooLong {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// The text's name.
+        /// The name of the text.
         what: String,
-        /// Its length.
+        /// The length in bytes.
         bytes: usize,
-        /// The cap's name.
+        /// The name of the limit.
         limit: &'static str,
-        /// The cap.
+        /// The limit.
         max: usize,
     },
     /// A list is too long.
     #[error("feature `{feature}` has {count} {what}, {limit} is {max}; split the feature, or raise it in [run.limits]")]
     TooManyOf {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// The list's name.
+        /// The name of the list.
         what: &'static str,
         /// The number of items.
         count: usize,
-        /// The cap's name.
+        /// The name of the limit.
         limit: &'static str,
-        /// The cap.
+        /// The limit.
         max: usize,
     },
     /// The feature has no instruction.
     #[error("feature `{feature}` has no instruction; say what the agent is to do")]
     NoInstruction {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
     },
     /// A criterion without a name to mark it by.
     #[error("criterion {number} of feature `{feature}` has no id; give it one of letters, digits, `-` or `_`")]
     CriterionWithoutId {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// Counts from 1.
+        /// The number, from 1.
         number: usize,
     },
     /// A criterion without text.
     #[error("criterion `{criterion}` of feature `{feature}` has neither a text nor a check; say what must hold")]
     CriterionWithoutText {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// The criterion.
+        /// The id of the criterion.
         criterion: String,
     },
     /// A criterion that names a missing check.
@@ -114,9 +114,9 @@ pub enum PlanError {
         "criterion `{criterion}` of feature `{feature}` names the check `{check}`, which the feature does not have; it has: {known}"
     )]
     UnknownCheck {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// The criterion.
+        /// The id of the criterion.
         criterion: String,
         /// The name, cut.
         check: String,
@@ -128,9 +128,9 @@ pub enum PlanError {
         "check `{check}` of feature `{feature}` runs `{native}`, which is not in [checks] of longhaul.toml; there is: {known}"
     )]
     UnknownNativeCheck {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// The check.
+        /// The name of the check.
         check: String,
         /// The name, cut.
         native: String,
@@ -140,9 +140,9 @@ pub enum PlanError {
     /// A check without source.
     #[error("check `{check}` of feature `{feature}` is empty; write what it runs, or remove it")]
     EmptyCheck {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// The check.
+        /// The name of the check.
         check: String,
     },
     /// A criterion without a check, under an evaluator that uses checks alone.
@@ -151,9 +151,9 @@ pub enum PlanError {
          alone; write a check for it, or give it to a model: [evaluator] plugin = \"rubric-evaluator\", models = [\"NAME\"]"
     )]
     NobodyJudges {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// The criterion.
+        /// The id of the criterion.
         criterion: String,
         /// The evaluator's name.
         evaluator: String,
@@ -161,13 +161,13 @@ pub enum PlanError {
     /// The feature has nothing to judge it by.
     #[error("feature `{feature}` has neither criteria nor checks, so its completion could not be judged; add one")]
     NothingToJudge {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
     },
     /// A task that names an unknown agent.
     #[error("task `{feature}` asks for the agent `{agent}`; there is: {known}")]
     UnknownAgent {
-        /// The task.
+        /// The id of the task.
         feature: String,
         /// The name, cut.
         agent: String,
@@ -179,9 +179,9 @@ pub enum PlanError {
         "feature `{feature}` depends on `{dependency}`, which is not in the plan; add it, or remove the dependency"
     )]
     UnknownDependency {
-        /// The feature.
+        /// The id of the feature.
         feature: String,
-        /// The id, cut.
+        /// The id of the dependency, cut.
         dependency: String,
     },
     /// A cycle of dependencies.

@@ -24,13 +24,13 @@ pub struct RunState {
     pub version: u32,
     /// The run; none before it begins.
     pub run: Option<RunId>,
-    /// The operator's text.
+    /// The goal in the words of its author.
     pub goal: String,
     /// The host's context for the planner, an object.
     pub context: serde_json::Value,
     /// The configuration when the run began.
     pub setup: HarnessSetup,
-    /// The caps.
+    /// The limits of the run.
     pub limits: HarnessLimits,
     /// The phase of the run.
     pub phase: Phase,
@@ -66,13 +66,13 @@ pub struct RunState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum Phase {
-    /// It has not begun.
+    /// No work began.
     New,
     /// There are lanes, some of which may wait; or it is paused after a revert, and a resume chooses the next work.
     Running,
-    /// It is over, unless resumed. Lanes that a cap held back still exist.
+    /// The run ended, unless it is resumed. Lanes that a limit held back still exist.
     Ended {
-        /// The status.
+        /// The status with which it ended.
         status: EndStatus,
         /// The summary, in one line.
         summary: String,
@@ -82,11 +82,11 @@ pub enum Phase {
 /// A line of work: the planner's, or that of one session. It always has one piece of work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
-    /// Its session; none for the planner.
+    /// The session of the lane. None: the planner's.
     pub session: Option<Session>,
     /// The work whose report is awaited, or that is held back by a pause, a wait or a cap.
     pub work: Work,
-    /// Its wait, if it is held back.
+    /// The wait of the lane. None: it is not held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
 }
@@ -94,9 +94,9 @@ pub struct Lane {
 /// A lane's wait, and its notice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
-    /// The condition.
+    /// The condition of the wait.
     pub wait: WaitFor,
-    /// The notice.
+    /// The notice for people.
     pub park: Park,
 }
 
@@ -126,26 +126,36 @@ impl WaitFor {
     }
 }
 
-/// The caps that hold a lane back. Others end a session, or let none begin.
+/// A limit at which a lane is held back. Other limits end a session, or refuse a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "each is the field of that name")]
 pub enum Cap {
+    /// The tokens of the run.
     TokensMax,
+    /// The cost of the run, in millionths of a US dollar.
     CostMicrodollarsMax,
+    /// The retries of a service that is not available.
     UnavailableRetriesMax,
+    /// The failed attempts to commit or to clean the tree.
     RepositoryAttemptsMax,
+    /// The wall time, in milliseconds.
     WallMsMax,
+    /// The replies of models.
     ModelCallsMax,
+    /// The tool calls.
     ToolCallsMax,
+    /// The fuel of guests.
     FuelMax,
+    /// The highest memory of a guest, in bytes.
     MemoryBytesMax,
+    /// The bytes that are sent to the network.
     EgressBytesMax,
+    /// The bytes of answers in journals.
     StoredBytesMax,
 }
 
 impl Cap {
-    /// Its field in [`HarnessLimits`].
+    /// The name of its field in [`HarnessLimits`].
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -183,9 +193,9 @@ impl Cap {
 /// One feature and its state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Feature {
-    /// Its spec.
+    /// The definition of the feature.
     pub spec: FeatureSpec,
-    /// Its status.
+    /// The status of the feature.
     pub status: FeatureStatus,
     /// The reason, in one line.
     pub why: String,
@@ -201,7 +211,7 @@ pub struct Feature {
     pub last_error: Option<String>,
     /// The agent's summary of its last output.
     pub summary: String,
-    /// Its last commit.
+    /// The id of its last commit.
     pub commit: Option<String>,
     /// The files of that commit.
     pub files: Vec<String>,
@@ -211,13 +221,13 @@ pub struct Feature {
     pub answers: Vec<SessionNote>,
     /// The usage of its work.
     pub used: WorkUsage,
-    /// What follows its failure in the plan; used by a pipeline only.
+    /// The reaction to its failure in the plan. Only pipelines use it.
     #[serde(default)]
     pub on_failure: OnFailure,
     /// The key of the work that made its last output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated: Option<String>,
-    /// Its agent's confidence in that output, between 0 and 1.
+    /// The agent's confidence in that output, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     /// Whether the planner was asked because of that confidence.
@@ -275,7 +285,7 @@ pub const HISTORY_MAX: usize = 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockedBy {
-    /// A dependency.
+    /// A feature that it depends on.
     Dependency,
     /// A question, which is the stated reason.
     Question,
@@ -288,7 +298,7 @@ pub enum BlockedBy {
 /// One attempt at a feature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// The feature.
+    /// The id of the feature.
     pub feature: String,
     /// The tree that it works in, from 0. No two active sessions share one.
     #[serde(default)]
@@ -308,7 +318,7 @@ pub struct Session {
     /// The number of times that a person refused its commit. No cap of its own: each uses up a round.
     #[serde(default)]
     pub refusals: u32,
-    /// Counts from 1.
+    /// The number of the round, from 1.
     pub round: u32,
     /// The issues of the round before.
     pub feedback: Vec<Issue>,
@@ -357,19 +367,27 @@ pub struct Counts {
     pub checks_sent_back: u32,
 }
 
-/// The status of a run, in one word for people.
+/// The status of a run, for people and JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the words explain themselves")]
 pub enum RunStatus {
+    /// It was accepted, and no work began.
     New,
+    /// A planner is at work.
     Planning,
+    /// Its features are being worked on.
     Working,
+    /// It waits: for a person, a service, or a limit.
     Parked,
+    /// A person paused it.
     Paused,
+    /// It ended, and every feature passes or was dropped.
     Completed,
+    /// It ended, and some features do not pass.
     Incomplete,
+    /// It ended while it was planning.
     Failed,
+    /// A person abandoned it.
     Abandoned,
 }
 
@@ -382,10 +400,10 @@ pub enum StateError {
         "the run's state has version {found}, this longhaul reads up to {VERSION}; resume it with the newer longhaul"
     )]
     Newer {
-        /// Its version.
+        /// The version of the state.
         found: u64,
     },
-    /// It is no state.
+    /// The stored bytes are not a state.
     #[error("the run's state cannot be read: {0}; restore the data directory from a backup")]
     Damaged(#[from] serde_json::Error),
 }
@@ -466,7 +484,7 @@ impl RunState {
         self.lanes.iter().filter_map(|lane| Some((lane.work.feature(), lane.wait.as_ref()?)))
     }
 
-    /// When the first timed wait ends: send [`crate::Input::Woke`] then.
+    /// The end of the first timed wait, in milliseconds since 1970-01-01 UTC: send [`crate::Input::Woke`] then.
     #[must_use]
     pub fn wakes_at_ms(&self) -> Option<u64> {
         self.waits().filter_map(|(_, wait)| wait.park.until_ms).min()

@@ -70,7 +70,7 @@ pub enum OrderRefusal {
     /// The caps allow no run at all.
     #[error("`{limit}` is 0, so nothing could ever be done; set it to 1 or more in [run.limits]")]
     UnusableLimit {
-        /// Its field.
+        /// The name of the limit in `[run.limits]`.
         limit: &'static str,
     },
     /// There is no goal.
@@ -85,43 +85,43 @@ pub enum OrderRefusal {
     /// The run is over and cannot be resumed.
     #[error("the run has ended as {}; start a new one", .status.as_str())]
     Ended {
-        /// The status.
+        /// The status with which it ended.
         status: EndStatus,
     },
-    /// No such feature.
+    /// There is no such feature.
     #[error("there is no feature `{feature}`; `longhaul features` lists them")]
     UnknownFeature {
-        /// The id, cut.
+        /// The id of the feature, cut.
         feature: String,
     },
     /// The feature is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Too many edits.
+    /// The run has had too many edits.
     #[error("the feature list was edited {edits_max} times, which is edits_max; raise it in [run.limits] and resume")]
     TooManyEdits {
-        /// The cap.
+        /// The limit.
         edits_max: u32,
     },
     /// The commit is in progress.
     #[error("feature `{feature}` has passed and is being committed; try again in a moment")]
     BeingCommitted {
-        /// Its id.
+        /// The id of the feature.
         feature: String,
     },
     /// The work would continue from commits that are taken away.
     #[error("the run is working; pause it first: `longhaul pause`")]
     Working,
-    /// It passes already.
+    /// The feature passes already.
     #[error("feature `{feature}` passes and is committed; to take it back, revert its commit")]
     AlreadyPasses {
-        /// Its id.
+        /// The id of the feature.
         feature: String,
     },
     /// The ask has no such agent.
     #[error("agent `{agent}` not found; there is: {known}")]
     UnknownAgent {
-        /// Its name, cut.
+        /// The name of the agent, cut.
         agent: String,
         /// The known agents.
         known: String,

@@ -24,7 +24,7 @@ const LINE_BYTES_MAX: usize = 200;
 pub struct Proposal {
     /// `p-` and 12 digits; the same for every attempt of the call that made it.
     pub id: String,
-    /// Its time, in milliseconds since 1970-01-01 UTC.
+    /// The time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The invocation that proposed it.
     pub by: InvocationId,
@@ -44,24 +44,24 @@ pub struct Proposal {
 pub enum ProposedChange {
     /// One more feature.
     AddFeature {
-        /// The feature.
+        /// The definition of the feature.
         spec: FeatureSpec,
     },
     /// Removes a feature from the list.
     DropFeature {
-        /// Its id.
+        /// The id of the feature.
         feature: String,
     },
     /// Restores a feature that was dropped.
     RestoreFeature {
-        /// Its id.
+        /// The id of the feature.
         feature: String,
     },
     /// Starts a project of its own.
     NewProject {
         /// The project's name.
         name: String,
-        /// Its goal.
+        /// The goal of the new project.
         goal: String,
     },
 }

@@ -28,7 +28,7 @@ const RUNS_MAX: usize = 10_000;
 pub struct StoredRun {
     /// The record that it was started with.
     pub record: RunRecord,
-    /// Its state.
+    /// The state of the run.
     pub state: RunState,
 }
 
@@ -119,11 +119,11 @@ pub fn progress_last(store: &dyn Store, project: &str, count: usize) -> fault::R
 /// A project as created: everything that is known of it before its first run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectRecord {
-    /// Its name.
+    /// The name of the project.
     pub project: String,
-    /// Its directory.
+    /// The directory of the project.
     pub directory: PathBuf,
-    /// When it was created.
+    /// The time of its creation, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
 }
 
@@ -201,7 +201,7 @@ pub fn questions_over(store: &dyn Store, run: &RunId, state: &RunState) -> fault
 /// Questions of a run that one read returns: more than any run has lanes.
 const QUESTIONS_MAX: usize = 1_000;
 
-/// How far the run was asked to go; to its end if nothing is stored.
+/// The stored stop condition of a run; without one it goes to its end.
 pub fn until(store: &dyn Store, run: &RunId) -> fault::Result<StopCondition> {
     let bytes = store.get(Table::States, &until_key(run))?;
     let damaged = || format!("how far run {run} was asked to go is damaged");

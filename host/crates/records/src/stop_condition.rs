@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopCondition {
-    /// To its end.
+    /// The run goes to its end.
     End,
     /// Until there is a plan.
     Plan,

@@ -174,7 +174,7 @@ fn task(call: &Call) -> Task {
     }
 }
 
-/// What is asked of a guest, and within which bounds.
+/// A call of a guest, and its limits.
 #[derive(Clone, Default)]
 pub struct Call {
     /// The function of a tool, or the id of a task.
@@ -193,10 +193,10 @@ impl Call {
     }
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub struct Ended {
-    /// What the guest answered: its output, or the error that it told.
+    /// The guest's answer: its output, or its error.
     pub answer: Result<Result<String, String>, CallError>,
     pub used: WorkUsage,
     pub log: Vec<LogLine>,

@@ -19,7 +19,7 @@ pub fn start() -> String {
     format!("http://{address}")
 }
 
-/// The address of a port where nobody listens.
+/// The address of a port without a listener.
 pub fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     format!("http://{}", listener.local_addr().expect("bound"))

@@ -205,7 +205,7 @@ fn failure(random: &mut Random) -> String {
     }
 }
 
-/// What analysis of names cannot see, and what is in no variable.
+/// Effects that the analysis of names cannot see, or that are in no variable.
 fn outside(random: &mut Random) -> String {
     match random.below(6) {
         0 => format!("import random; {} = random.randrange(100)", random.name('i')),

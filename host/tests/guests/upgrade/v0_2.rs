@@ -1,8 +1,8 @@
 //! The edition of the made-up contract 0.2, as a host would bring one: its bindings, what it links, and its
 //! words in those of the host.
 //!
-//! What did not change is the binding of 0.1; what changed is converted, and the work stays with the host's
-//! own implementations.
+//! Unchanged interfaces use the bindings of 0.1. Changed ones are converted, and the host's own implementations do the
+//! work.
 
 use async_trait::async_trait;
 use exports::tool;
@@ -54,7 +54,7 @@ impl Edition for V0_2 {
     }
 }
 
-// What a tool exports.
+// The exports of a tool.
 
 #[async_trait]
 impl ToolExports for tool::GuestIndices {
@@ -153,7 +153,7 @@ fn error(error: tool_types::ToolError) -> ToolError {
     }
 }
 
-// What it may import.
+// The imports that it may have.
 
 impl imports::log::Host for Ctx {
     async fn write(&mut self, line: imports::log::Line) -> wasmtime::Result<()> {

@@ -1,5 +1,5 @@
-//! What a collector would get: OTLP over HTTP, read with the protocol's own published definitions. It is no
-//! collector: it keeps what came and answers that all is well.
+//! A fake collector: it receives OTLP over HTTP, reads it with the published definitions of the protocol, keeps it, and
+//! always answers with success.
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -13,7 +13,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What came.
+/// All received requests.
 #[derive(Default)]
 pub struct Received {
     pub spans: Vec<Span>,

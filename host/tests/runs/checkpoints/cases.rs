@@ -55,7 +55,7 @@ fn the_cases_of_checkpoints() {
     assert!(seen > 0, "no case of the suite `checkpoint` in {}", folder.display());
 }
 
-/// What a text has in the place of each `{}` of a pattern; none where it is another text.
+/// The parts of a text in the places of `{}` of a pattern. None: the text does not match.
 fn said<'a>(text: &'a str, pattern: &str) -> Option<Vec<&'a str>> {
     let parts: Vec<&str> = pattern.split("{}").collect();
     let (first, others) = parts.split_first()?;

@@ -40,7 +40,7 @@ fn an_agent_is_made_scheduled_run_and_tried_again_and_hands_on_what_it_knows() {
     assert!(ran["error_message"].as_str().is_some_and(|why| why.contains("not active")), "{ran:#}");
     web.post("/api/v1/agents/one/activate", &json!({})).expect(200);
 
-    // What it hands on, changed by version alone.
+    // The artifact, changed only with its version.
     let handed = web.get("/api/v1/agents/one/artifact").expect(200);
     let tag = handed.header("etag").expect("a tag").to_owned();
     let state = json!({ "state": { "counter": 7 }, "summary": "seven" });

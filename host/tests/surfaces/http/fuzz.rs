@@ -12,8 +12,8 @@ const LIST: &str = "host/tests/surfaces/http/requirements.txt";
 /// Requests to each operation in each phase; `LONGHAUL_FUZZ` asks for more.
 const EXAMPLES: &str = "10";
 
-/// What is looked at of each answer. That valid requests are taken is not among it: what fits the description of a type
-/// need not fit what is there.
+/// The checks of each response. Acceptance of valid requests is not among them: a request that fits the description of
+/// its type may not fit the existing data.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
     response_schema_conformance,unsupported_method,allow_header_conformance,ignored_auth";
 

@@ -1,8 +1,8 @@
 //! A server under load: mixed reads and open streams while agents work. `LONGHAUL_LOAD=60` asks for so many seconds of
 //! 500 requests a second, 50 streams and 20 agents; without it there are a few seconds of less.
 //!
-//! Who asks is a process of its own, whose processor time is told beside what it measured, so that nobody takes its
-//! slowness for the server's.
+//! The generator of requests is a process of its own. Its processor time is reported beside its measurements, so that its
+//! slowness is not mistaken for the server's.
 
 use crate::common::ASKED_CONFIG;
 use crate::common::lab::Lab;
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What tells the generator what to do, and that it is one.
+/// The environment variable that makes this process a generator, with its settings.
 const ORDER: &str = "LONGHAUL_LOAD_ORDER";
 
 /// How much is asked.
@@ -80,7 +80,7 @@ fn ask(web: &Web, lab: &Lab, name: &str) {
     web.stream(&format!("/api/v1/runs/{run}/events/stream?follow=false"), &[]).until(|frame| frame.event == "gone");
 }
 
-/// What the generator measured.
+/// The measurements of the generator.
 fn generate(web: &Web, load: &Load) -> Value {
     let run = web.get("/api/v1/runs?limit=1").json()["items"][0]["run"].as_str().expect("a run").to_owned();
     let order = json!({

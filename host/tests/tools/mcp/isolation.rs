@@ -67,7 +67,7 @@ fn a_server_is_bounded_started_again_and_ends_with_all_that_it_started() {
         ("mcp-fake", "hang", json!({})),
         ("mcp-fake", "echo", json!({ "alive": "again" })),
     ];
-    // As what only reads, so that nobody has to say what they did.
+    // As functions that only read, so that no person has to say what they did.
     let more = "call_ms_max = 1000\nconnect_ms_max = 3000\nread_only = [\"die\", \"hang\", \"flood\"]\n";
     let lab = faked(&said, more, &calls);
     lab.run(&["run"]).expect(0);
@@ -87,7 +87,7 @@ fn a_server_is_bounded_started_again_and_ends_with_all_that_it_started() {
     gone(&lab);
 }
 
-/// Somebody agreed to `write = ["out"]`, and a repository may make a link of `out` later.
+/// A person agreed to `write = ["out"]`, and a repository may make a link of `out` later.
 #[test]
 fn a_grant_of_the_project_is_no_way_to_what_a_link_in_it_leads_to() {
     let lab = unapproved(&tools_named(&["attack"]), "", &[]);
@@ -185,7 +185,7 @@ fn a_server_and_what_it_started_end_with_a_host_that_is_killed() {
         }
         host.kill();
         host.wait();
-        // Nobody tells it to end: it is in no state to notice that its input has.
+        // It gets no signal, and cannot notice the end of its input.
         gone(&lab);
     }
 }

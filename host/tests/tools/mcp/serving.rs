@@ -139,7 +139,7 @@ fn a_person_approves_behind_a_client_and_what_its_model_says_counts_for_nothing(
         assert!(asked.contains("mcp-fake.echo") && asked.contains("a = 1"), "{asked}");
         assert_eq!((&told["answers"][1]["error"], &told["questions"][1]), (&json!(false), &Value::Null), "{told}");
         assert!(told["answers"][2]["text"].as_str().expect("text").contains("no such approval is open"), "{told}");
-        // What was allowed is made in the next process, and nobody is asked twice.
+        // The next process makes the allowed call, and no person is asked twice.
         lab.run(&["resume"]).expect(0);
         assert_eq!(answers(&lab)[0], json!({ "a": 1 }));
     }
@@ -175,7 +175,7 @@ fn over_http_strange_hosts_and_pages_and_clients_without_the_token_are_refused()
     assert_eq!((&told["version"], &told["answers"][0]["error"]), (&json!("2026-07-28"), &json!(true)));
     let told = client(&lab, &json!([]), &[&url, TOKEN], "legacy");
     assert_eq!(told["version"], "2025-11-25");
-    // What was changed or removed used to let in until the server was started again.
+    // A changed or removed token used to stay valid until the server was restarted.
     lab.set_own_secret("mcp-token", OTHER);
     assert_eq!(ask("/mcp", &format!("{host}{bearer}")), 401, "it was changed");
     assert_eq!(client(&lab, &json!([]), &[&url, OTHER], "legacy")["version"], "2025-11-25");

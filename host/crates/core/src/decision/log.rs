@@ -31,9 +31,9 @@ pub enum LogError {
     /// A stored decision is invalid.
     #[error("decision `{id}` is damaged: {detail}; restore the data directory from a backup")]
     Damaged {
-        /// Its id.
+        /// The id of the decision.
         id: String,
-        /// The fault.
+        /// The fault, for people.
         detail: String,
     },
 }

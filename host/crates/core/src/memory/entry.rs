@@ -11,14 +11,14 @@ const NAMESPACE_BYTES_MAX: usize = 1_024;
 const VALUE_BYTES_MAX: usize = 256 << 10;
 const TAGS_BYTES_MAX: usize = 4 << 10;
 
-/// One remembered entry.
+/// An entry of a memory backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemoryEntry {
     /// Unique within its namespace.
     pub key: String,
-    /// JSON.
+    /// The value, as JSON text.
     pub value: String,
-    /// Tags for searches.
+    /// Words to find the entry by.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Milliseconds since 1970-01-01 UTC; none: never.
@@ -61,7 +61,7 @@ impl MemoryEntry {
 /// A hit of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemoryHit {
-    /// The entry.
+    /// The found entry.
     pub entry: MemoryEntry,
     /// The score of its fit, in the backend's own measure.
     pub score: f64,
@@ -71,19 +71,19 @@ pub struct MemoryHit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryError {
-    /// Not allowed.
+    /// The operator or the backend does not allow it.
     #[error(transparent)]
     Denied(Denial),
     /// A cap was reached.
     #[error(transparent)]
     Limit(LimitHit),
-    /// Unavailable.
+    /// The backend is not available now.
     #[error(transparent)]
     Unavailable(Outage),
     /// The entry or the query is invalid.
     #[error("it is invalid: {0}")]
     Invalid(String),
-    /// Anything else.
+    /// Any other failure.
     #[error("{0}")]
     Failed(String),
 }

@@ -7,9 +7,9 @@ use std::collections::HashSet;
 /// The outcome of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Episode {
-    /// The goal's beginning.
+    /// The beginning of the goal.
     pub goal: String,
-    /// Its end, for example `completed`.
+    /// The status with which the run ended, for example `completed`.
     pub status: String,
     /// The work, and its lessons.
     pub summary: String,

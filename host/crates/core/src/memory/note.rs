@@ -24,7 +24,7 @@ pub enum Trust {
     ToolOutput,
     /// The network, or an agent that had read text from it.
     Web,
-    /// Unknown.
+    /// The sources of the text are unknown.
     #[default]
     Unknown,
 }
@@ -37,7 +37,7 @@ impl Trust {
         all.into_iter().find(|one| one.as_str() == words).unwrap_or_default()
     }
 
-    /// Its name.
+    /// The name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -52,33 +52,33 @@ impl Trust {
 /// A value that was replaced.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplacedValue {
-    /// The value.
+    /// The former value.
     pub value: Value,
     /// The run that remembered it.
     pub run: String,
-    /// Its time, in milliseconds since 1970-01-01 UTC.
+    /// The time at which it was noted, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Its trust.
+    /// The trust of the former value.
     pub trust: Trust,
 }
 
-/// A remembered value.
+/// A remembered value with its origin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemoryNote {
     /// The version of this record, which also distinguishes a note from another value.
     longhaul_note: u32,
-    /// The remembered value.
+    /// The value, of any shape.
     pub value: Value,
-    /// Its author: the table of `longhaul.toml`, or `longhaul`.
+    /// The author: a table of `longhaul.toml`, or `longhaul`.
     pub by: String,
-    /// The run.
+    /// The id of the run that noted it.
     pub run: String,
     /// The invocation within it, empty if the run itself remembered it.
     pub step: String,
-    /// Its trust.
+    /// The lowest trust of any text that its author had read.
     pub trust: Trust,
-    /// Its time, in milliseconds since 1970-01-01 UTC.
+    /// The time at which it was noted, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// Earlier values, newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -4,28 +4,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// What a reply cost.
+/// The tokens and the cost of a reply, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Document", into = "Document")]
 pub struct Usage {
     /// Tokens that the model read, the cached ones included.
     pub input_tokens: u32,
-    /// Of these, the ones that it had read before.
+    /// Tokens among `input_tokens` that the provider had cached.
     pub cached_tokens: u32,
-    /// Of these, the ones that it put aside to have read them before next time, where that costs extra.
+    /// Tokens among `input_tokens` that the provider put into its cache, where it charges extra for that.
     pub cache_written_tokens: u32,
-    /// Tokens that it wrote.
+    /// Tokens that the model wrote, those of its reasoning included.
     pub output_tokens: u32,
-    /// Of these, the ones that it thought with.
+    /// Tokens among `output_tokens` that the model wrote for its reasoning.
     pub reasoning_tokens: u32,
-    /// In millionths of a US dollar, as far as it is known.
+    /// The known cost, in millionths of a US dollar.
     pub cost_microdollars: f64,
-    /// Whether a part of it has no known price, so that it cost more than [`Self::cost_microdollars`].
+    /// Whether the price of a part is unknown, so that the cost is above [`Self::cost_microdollars`].
     pub cost_unknown: bool,
 }
 
 impl Usage {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -39,13 +39,13 @@ impl Usage {
         }
     }
 
-    /// All that it cost, in millionths of a US dollar; none where the price of a part is not known.
+    /// The whole cost, in millionths of a US dollar. None: the price of a part is unknown.
     #[must_use]
     pub fn cost(self) -> Option<f64> {
         (!self.cost_unknown).then_some(self.cost_microdollars)
     }
 
-    /// What it cost, for people: `$0.0123`, `unknown`, or `at least $0.0123` where the price of a part is not known.
+    /// The cost for people: `$0.0123`, `unknown`, or `at least $0.0123` where the price of a part is unknown.
     #[must_use]
     pub fn cost_text(self) -> String {
         let dollars = format!("${:.4}", self.cost_microdollars / 1e6);
@@ -56,32 +56,32 @@ impl Usage {
         }
     }
 
-    /// Read and written.
+    /// Input and output tokens together.
     #[must_use]
     pub fn tokens(self) -> u64 {
         u64::from(self.input_tokens) + u64::from(self.output_tokens)
     }
 }
 
-/// What a reply cost.
+/// The tokens and the cost of a reply, or of several.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Usage")]
 struct Document {
     /// Tokens that the model read, the cached ones included.
     input_tokens: u32,
-    /// Of these, the ones that it had read before.
+    /// Tokens among `input_tokens` that the provider had cached.
     cached_tokens: u32,
-    /// Of these, the ones that it put aside to have read them before next time, where that costs extra.
+    /// Tokens among `input_tokens` that the provider put into its cache, where it charges extra for that.
     #[serde(default, skip_serializing_if = "is_zero")]
     cache_written_tokens: u32,
-    /// Tokens that it wrote.
+    /// Tokens that the model wrote, those of its reasoning included.
     output_tokens: u32,
-    /// Of these, the ones that it thought with.
+    /// Tokens among `output_tokens` that the model wrote for its reasoning.
     #[serde(default, skip_serializing_if = "is_zero")]
     reasoning_tokens: u32,
-    /// In millionths of a US dollar; null where the price of a part is not known.
+    /// The cost in millionths of a US dollar. Null: the price of a part is unknown.
     cost_microdollars: Option<f64>,
-    /// Where that is null: what is known of it.
+    /// The known part of the cost, in millionths of a US dollar, where `cost_microdollars` is null.
     #[serde(default, skip_serializing_if = "is_nothing")]
     cost_microdollars_min: f64,
 }

@@ -15,7 +15,7 @@ pub struct RunCaps {
     pub cost_microdollars_max: Option<u64>,
     /// Steps: model replies.
     pub model_calls_max: Option<u64>,
-    /// Tool calls.
+    /// The most tool calls.
     pub tool_calls_max: Option<u64>,
     /// Fuel, in wasmtime's unit.
     pub fuel_max: Option<u64>,

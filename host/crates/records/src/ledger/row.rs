@@ -5,12 +5,12 @@ use longhaul_core::model::Usage;
 use longhaul_core::supervisor::InvocationUsage;
 use serde::{Deserialize, Serialize};
 
-/// One row.
+/// A row of the ledger.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LedgerRow {
     /// The invocation.
     pub invocation: InvocationId,
-    /// Its usage, in all its attempts.
+    /// The usage of the invocation in all its attempts.
     pub spent: InvocationUsage,
     /// The part of the fuel that is its own, which each attempt uses again. None in a row from before tools were
     /// counted.

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// The record of a run's start. Written once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// The run.
+    /// The id of the run.
     pub run: RunId,
     /// The project's name.
     pub project: String,
@@ -48,7 +48,7 @@ pub struct RunRecord {
     /// Features that passed in the previous run on this branch, by their ids, each with the digest of its spec.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub passed_before: BTreeMap<String, Digest>,
-    /// When it was requested.
+    /// The time of the request, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
 }
 
