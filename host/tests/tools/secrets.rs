@@ -297,7 +297,7 @@ fn what_a_file_asks_for_beyond_the_tree_is_used_once_a_person_agreed_to_it() {
     // The new powers are the difference.
     write(&notified);
     let more = run(&["run"]);
-    refused(&more, &["asks for more powers", "since (+ [notify] starts `touch"]);
+    refused(&more, &["asks for more powers", "(+ [notify] starts `touch"]);
     assert!(!more.stderr.contains("tools.poster"), "{}", more.said());
     assert!(!ran.exists());
     assert_eq!(seen.lock().expect("nobody panicked").len(), before);
@@ -415,7 +415,7 @@ fn what_is_changed_behind_an_agreement_is_asked_about_again() {
         write(&file, &agreed);
     }
     write(&script, "touch it-ran\n");
-    refused(&run(&["run"]), &["since (+ [notify] uses tell.sh of the project, "]);
+    refused(&run(&["run"]), &["(+ [notify] uses tell.sh of the project, "]);
     write(&script, "true\n");
     let stood = run(&["--json", "trust"]).expect(0).stdout;
     assert!(stood.contains("\"is_trusted\":true"), "{stood}");

@@ -236,6 +236,8 @@ impl Follower<'_> {
     async fn watch(&mut self, client: &Client, mut seen: Receiver<RunNotification>) -> fault::Result<WatchEnd> {
         // The time to look for questions of a run that goes on. A run that comes to rest is asked about then.
         let mut look_at: Option<Instant> = None;
+        // One for all rounds: a Ctrl-C while an event is shown is heard in the next round.
+        let mut interrupts = signal(SignalKind::interrupt())?;
         loop {
             let is_heard = self.person.is_asked() || self.may_steer();
             tokio::select! {
@@ -268,7 +270,7 @@ impl Follower<'_> {
                         self.steer(client, line).await;
                     }
                 }
-                _ = tokio::signal::ctrl_c() => {
+                _ = interrupts.recv() => {
                     if !self.owns {
                         return Ok(WatchEnd::Left);
                     }
@@ -276,8 +278,6 @@ impl Follower<'_> {
                         return Ok(WatchEnd::AtOnce);
                     }
                     self.pauses = true;
-                    // Registered before the line is printed, so that a second Ctrl-C after it is heard.
-                    let mut again = signal(SignalKind::interrupt())?;
                     let seconds = longhaul_engine::IN_FLIGHT_MS_MAX / 1_000;
                     self.view.say(&format!(
                         "pausing: effects that are on their way are finished first, for at most {seconds} s; Ctrl-C again ends at once"
@@ -286,7 +286,7 @@ impl Follower<'_> {
                     tokio::select! {
                         // A run that has ended, or an owner that has stopped, shows in the watched events.
                         _ = client.pause_run(PauseRun { run: RunRef::Named(self.run.to_string()) }) => {}
-                        _ = again.recv() => return Ok(WatchEnd::AtOnce),
+                        _ = interrupts.recv() => return Ok(WatchEnd::AtOnce),
                     }
                 }
             }

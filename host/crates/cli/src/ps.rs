@@ -18,6 +18,7 @@ use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termi
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Args, Debug)]
 pub struct PsArgs {
@@ -112,6 +113,8 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> fault::
     }
     let _quiet = RawTerminal::new();
     let mut keys = keys();
+    // One for all rounds: a Ctrl-C while the picture is made is heard in the next round.
+    let mut interrupts = signal(SignalKind::interrupt())?;
     loop {
         let picture = picture(&now(context).await?, GUESTS_SHOWN);
         let picture = longhaul_core::text::cleaned(&picture);
@@ -123,7 +126,7 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> fault::
         std::io::stdout().flush()?;
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(every)) => {}
-            _ = tokio::signal::ctrl_c() => return Ok(Exit::Done),
+            _ = interrupts.recv() => return Ok(Exit::Done),
             key = keys.recv() => if matches!(key, None | Some(b'q' | b'Q')) { return Ok(Exit::Done) },
         }
     }

@@ -64,9 +64,10 @@ async fn agreed(context: &Context, client: Client) -> fault::Result<Client> {
 async fn until_told(context: &Context, args: &ServeArgs, server: &dyn RunningServer) -> fault::Result<()> {
     let mut ends = signal(SignalKind::terminate())?;
     let mut hangs_up = signal(SignalKind::hangup())?;
+    let mut interrupts = signal(SignalKind::interrupt())?;
     loop {
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => return Ok(()),
+            _ = interrupts.recv() => return Ok(()),
             _ = ends.recv() => return Ok(()),
             _ = hangs_up.recv() => reload(context, args, server),
         }
