@@ -99,7 +99,7 @@ pub struct ChildView {
 /// A component instance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Instance))]
+#[cfg_attr(feature = "schema", schema(as = ComponentInstance))]
 pub struct GuestView {
     /// The invocation that it serves.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
@@ -125,7 +125,7 @@ pub struct GuestView {
 /// Resource use of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = RunAtWork))]
+#[cfg_attr(feature = "schema", schema(as = ActiveRun))]
 pub struct RunUse {
     /// Name of the run.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
@@ -148,7 +148,7 @@ pub struct RunUse {
 /// A task of an agent that runs, or waits for room.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = TaskAtWork))]
+#[cfg_attr(feature = "schema", schema(as = ActiveTask))]
 pub struct TaskUse {
     /// Its id.
     pub task: String,

@@ -354,7 +354,6 @@ pub struct CarriedInvocation {
 /// The result of the checks of one feature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = RecheckedFeature))]
 pub struct FeatureRecheck {
     /// The id of the feature.
     pub feature: String,
@@ -385,7 +384,6 @@ pub struct ReplayResult {
 /// The result of a revert.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Reverted))]
 pub struct RevertOutcome {
     /// The run.
     #[cfg_attr(feature = "schema", schema(value_type = String))]

@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", schema(as = Asks))]
+#[cfg_attr(feature = "schema", schema(as = ApprovalKind))]
 pub enum ApprovalKindView {
     /// A person decides whether a call may be made.
     Call,
@@ -24,7 +24,7 @@ pub enum ApprovalKindView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", schema(as = Standing))]
+#[cfg_attr(feature = "schema", schema(as = ApprovalStatus))]
 pub enum ApprovalStatusView {
     /// It has no answer.
     Open,
@@ -40,6 +40,7 @@ pub enum ApprovalStatusView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", schema(as = EffectClass))]
 pub enum Effect {
     /// It changes nothing.
     ReadOnly,
@@ -150,7 +151,7 @@ impl From<inner::Approval> for ApprovalView {
 /// A rule that allows calls for the rest of a run.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Rule))]
+#[cfg_attr(feature = "schema", schema(as = RunRule))]
 pub struct RunRuleView {
     /// Its id.
     pub id: String,
@@ -182,6 +183,7 @@ impl From<(RunId, inner::RunRule)> for RunRuleView {
 /// An approval with its answer.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = ApprovalOutcome))]
 pub struct Approved {
     /// The approval.
     pub approval: ApprovalView,

@@ -106,7 +106,7 @@ impl From<Vec<DecisionHit>> for Decisions {
 /// A memory entry.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Memory))]
+#[cfg_attr(feature = "schema", schema(as = MemoryEntry))]
 pub struct MemoryView {
     /// Its kind.
     pub shelf: MemoryScope,
@@ -152,6 +152,7 @@ impl From<InnerMemory> for MemoryView {
 /// Memory entries.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = MemoryEntries))]
 pub struct Memories {
     /// The entries, in the requested order.
     pub items: Vec<MemoryView>,
@@ -167,7 +168,7 @@ impl From<Vec<InnerMemory>> for Memories {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "change", rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", schema(as = Change))]
+#[cfg_attr(feature = "schema", schema(as = ProposedChange))]
 pub enum ProposedChangeView {
     /// Add a feature.
     AddFeature {
@@ -197,7 +198,7 @@ pub enum ProposedChangeView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", schema(as = ProposalStanding))]
+#[cfg_attr(feature = "schema", schema(as = ProposalStatus))]
 pub enum ProposalStatusView {
     /// No person has decided yet.
     Open,

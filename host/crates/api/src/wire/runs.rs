@@ -53,6 +53,7 @@ words! {
 /// Number of features that pass.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = PassingCount))]
 pub struct Passing {
     /// Features that pass.
     pub done: usize,
@@ -108,6 +109,7 @@ impl From<ProjectSummary> for ProjectView {
 /// A new project.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = CreatedProject))]
 pub struct ProjectMade {
     /// Its name.
     pub project: String,
@@ -262,6 +264,7 @@ impl From<Status> for RunDetails {
 /// The run of an operation.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = RunReference))]
 pub struct RunNamed {
     /// Its name.
     pub run: String,
@@ -304,6 +307,7 @@ impl From<Logged> for Commit {
 /// The commits of a run.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = CommitLog))]
 pub struct Log {
     /// The branch.
     pub branch: String,

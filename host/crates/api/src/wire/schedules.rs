@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schema(as = Trigger))]
 pub enum TriggerForm {
     /// Times of the clock.
     Cron {
@@ -93,7 +94,7 @@ impl NewSchedule {
 /// Counts of the fires of a schedule since it was first made.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Tally))]
+#[cfg_attr(feature = "schema", schema(as = ScheduleCounts))]
 pub struct ScheduleTallyView {
     /// Fires that became tasks.
     pub tasks: u64,
@@ -203,7 +204,7 @@ impl From<InnerSkipped> for SkippedFires {
 /// Fires that became no task.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Skipped))]
+#[cfg_attr(feature = "schema", schema(as = SkippedFireList))]
 pub struct SkippedPage {
     /// The fires, the newest first.
     pub items: Vec<SkippedFires>,
@@ -258,7 +259,7 @@ impl From<TaskStatusView> for StatusFilter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "schema", schema(as = Cause))]
+#[cfg_attr(feature = "schema", schema(as = TaskCause))]
 pub enum TaskCauseView {
     /// The clock.
     Time,
@@ -271,7 +272,7 @@ pub enum TaskCauseView {
 /// One attempt of a task.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Attempt))]
+#[cfg_attr(feature = "schema", schema(as = TaskAttempt))]
 pub struct AttemptDetails {
     /// Time of its start, in milliseconds since 1970-01-01 UTC.
     pub started_ms: u64,
@@ -399,6 +400,7 @@ impl From<TaskList> for AgentTasks {
 /// A retry of a task.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = TaskRetry))]
 pub struct Retried {
     /// A message for people.
     pub message: String,

@@ -45,7 +45,7 @@ impl From<InnerUsage> for UsageView {
 /// The usage of work.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Used))]
+#[cfg_attr(feature = "schema", schema(as = WorkUsage))]
 pub struct WorkUsageView {
     /// Fuel of components.
     pub fuel: u64,
@@ -83,7 +83,7 @@ impl From<InnerUsed> for WorkUsageView {
 /// The usage in all attempts.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Spent))]
+#[cfg_attr(feature = "schema", schema(as = InvocationUsage))]
 pub struct InvocationUsageView {
     /// Tokens and money.
     pub usage: UsageView,
@@ -124,7 +124,7 @@ impl From<InnerSpent> for InvocationUsageView {
 /// The caps of a run; null: no cap.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Caps))]
+#[cfg_attr(feature = "schema", schema(as = RunCaps))]
 pub struct RunCapsView {
     /// Tokens, read and written.
     #[cfg_attr(feature = "schema", schema(required = true))]
@@ -170,7 +170,7 @@ impl From<InnerCaps> for RunCapsView {
 /// The usage of one invocation.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Row))]
+#[cfg_attr(feature = "schema", schema(as = LedgerRow))]
 pub struct LedgerRowView {
     /// Name of the invocation.
     pub invocation: String,

@@ -21,7 +21,7 @@ use utoipa::{IntoParams, ToSchema};
 /// How a report is written.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Form)]
+#[schema(as = ReportFormat)]
 pub enum ReportForm {
     /// Markdown.
     #[default]
