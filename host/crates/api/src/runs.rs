@@ -326,13 +326,13 @@ pub struct OpenQuestion {
     /// The question.
     pub text: String,
     /// The command that answers it, in its three forms.
-    pub answer_with: String,
+    pub answer_command: String,
 }
 
 impl From<longhaul_core::journal::EffectQuestion> for OpenQuestion {
     fn from(of: longhaul_core::journal::EffectQuestion) -> Self {
         let feature = of.invocation.feature().map(str::to_owned);
-        Self { id: of.id(), feature, answer_with: of.answer_with(), text: of.text }
+        Self { id: of.id(), feature, answer_command: of.answer_with(), text: of.text }
     }
 }
 
@@ -363,7 +363,7 @@ pub struct FeatureRecheck {
     pub failed: Vec<String>,
     /// The reason why the checks could not run; the feature passes as before.
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub not_run: Option<String>,
+    pub error: Option<String>,
 }
 
 /// The result of a replay.

@@ -483,13 +483,13 @@ pub struct ArtifactView {
     /// Counts its changes.
     pub version: u64,
     /// The author of this version.
-    pub made_by: String,
+    pub created_by: String,
 }
 
 impl From<InnerArtifact> for ArtifactView {
     fn from(inner: InnerArtifact) -> Self {
         let InnerArtifact { agent, state, summary, created_at, run_count, version, made_by } = inner;
-        Self { agent: agent.to_string(), state, summary, created_at, run_count, version, made_by }
+        Self { agent: agent.to_string(), state, summary, created_at, run_count, version, created_by: made_by }
     }
 }
 

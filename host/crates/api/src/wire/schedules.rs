@@ -95,7 +95,7 @@ impl NewSchedule {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = ScheduleCounts))]
-pub struct ScheduleTallyView {
+pub struct ScheduleCountsView {
     /// Fires that became tasks.
     pub tasks: u64,
     /// Tasks that completed.
@@ -140,7 +140,7 @@ pub struct ScheduleDetails {
     /// Its tasks that have not ended.
     pub open: Vec<String>,
     /// Counts of its fires.
-    pub tally: ScheduleTallyView,
+    pub counts: ScheduleCountsView,
 }
 
 impl From<ScheduleView> for ScheduleDetails {
@@ -159,7 +159,7 @@ impl From<ScheduleView> for ScheduleDetails {
             retries_max: schedule.retries_max,
             next_ms,
             open: open.iter().map(ToString::to_string).collect(),
-            tally: ScheduleTallyView {
+            counts: ScheduleCountsView {
                 tasks: tally.tasks,
                 completed: tally.completed,
                 failed: tally.failed,
@@ -188,16 +188,16 @@ pub struct SkippedFires {
     /// Their number.
     pub count: u32,
     /// Whether there were more than were counted.
-    pub more: bool,
+    pub has_more: bool,
     /// The reason: `missed`, `still_waiting`, `queue_full` or `withdrawn`.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
-    pub why: Value,
+    pub reason: Value,
 }
 
 impl From<InnerSkipped> for SkippedFires {
     fn from(inner: InnerSkipped) -> Self {
         let InnerSkipped { first_ms, last_ms, count, more, why, .. } = inner;
-        Self { first_ms, last_ms, count, more, why: serde_json::to_value(why).unwrap_or_default() }
+        Self { first_ms, last_ms, count, has_more: more, reason: serde_json::to_value(why).unwrap_or_default() }
     }
 }
 
@@ -341,7 +341,7 @@ pub struct TaskDetails {
     pub max_retries: u32,
     /// The reason why it does not run although it is due.
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub waits_for: Option<String>,
+    pub waiting_for: Option<String>,
     /// Its attempts, the first one first.
     pub attempts: Vec<AttemptDetails>,
 }
@@ -363,7 +363,7 @@ impl From<TaskView> for TaskDetails {
             ended_ms: inner.ended_ms,
             retry_count: inner.retry_count,
             max_retries: inner.retries_max,
-            waits_for: inner.waits_for,
+            waiting_for: inner.waits_for,
             attempts: inner.attempts.into_iter().map(Into::into).collect(),
         }
     }

@@ -102,7 +102,7 @@ pub struct InvocationUsageView {
     /// Calls of models that were interrupted; whether they were charged is unknown.
     pub possibly_paid_twice: u32,
     /// The most that these may have cost.
-    pub cut_off: UsageView,
+    pub interrupted_usage_max: UsageView,
 }
 
 impl From<InnerSpent> for InvocationUsageView {
@@ -116,7 +116,7 @@ impl From<InnerSpent> for InvocationUsageView {
             egress_bytes: inner.egress_bytes,
             stored_bytes: inner.stored_bytes,
             possibly_paid_twice: inner.possibly_paid_twice,
-            cut_off: inner.cut_off.into(),
+            interrupted_usage_max: inner.cut_off.into(),
         }
     }
 }
@@ -175,7 +175,7 @@ pub struct LedgerRowView {
     /// Name of the invocation.
     pub invocation: String,
     /// Its usage.
-    pub spent: InvocationUsageView,
+    pub resource_usage: InvocationUsageView,
 }
 
 /// The usage of a run, and its caps.
@@ -186,7 +186,7 @@ pub struct LedgerDetails {
     /// The sum of all rows.
     pub total: InvocationUsageView,
     /// The most that calls of models under way may cost.
-    pub held: UsageView,
+    pub in_flight_usage_max: UsageView,
     /// Working time of the run, in milliseconds.
     pub wall_ms: u64,
     /// Longest working time, in milliseconds; null: no cap.
@@ -206,11 +206,11 @@ impl From<LedgerView> for LedgerDetails {
     fn from(inner: LedgerView) -> Self {
         let row = |LedgerRow { invocation, spent, .. }: LedgerRow| LedgerRowView {
             invocation: invocation.as_str().to_owned(),
-            spent: spent.into(),
+            resource_usage: spent.into(),
         };
         Self {
             total: inner.total.into(),
-            held: inner.held.into(),
+            in_flight_usage_max: inner.held.into(),
             wall_ms: inner.wall_ms,
             wall_ms_max: inner.wall_ms_max,
             replans: inner.replans,

@@ -113,7 +113,7 @@ fn cost_of(status: &Status) -> RunCost {
         status: summary.status.into(),
         created_ms: summary.created_ms,
         usage: ledger.total.usage.into(),
-        cut_off: ledger.total.cut_off.into(),
+        interrupted_usage_max: ledger.total.cut_off.into(),
         model_calls: ledger.total.model_calls,
         tool_calls: ledger.total.tool_calls,
         fuel: ledger.total.fuel,

@@ -337,9 +337,9 @@ pub struct NewAnswer {
     /// What is known of the effect that is asked about, if one is.
     #[serde(default)]
     resolution: Option<ResolutionView>,
-    /// Take back what was answered about an effect; possible until the run has used it.
-    #[serde(default)]
-    take_back: bool,
+    /// Retract the answer about an effect; possible until the run has used it.
+    #[serde(default, alias = "take_back")]
+    retract: bool,
 }
 
 /// Answer the question that a run, or a feature, waits with
@@ -349,12 +349,12 @@ pub async fn answer(
     Path(run): Path<String>,
     Json(said): Json<NewAnswer>,
 ) -> ApiResult<RunNamed> {
-    let NewAnswer { feature, text, question, resolution, take_back } = said;
+    let NewAnswer { feature, text, question, resolution, retract } = said;
     let run = which(&run)?;
-    if take_back && (resolution.is_some() || !text.is_empty()) {
-        return Err(Problem::invalid("take_back", "an answer is either given or taken back"));
+    if retract && (resolution.is_some() || !text.is_empty()) {
+        return Err(Problem::invalid("retract", "an answer is either given or retracted"));
     }
-    let affected = match take_back {
+    let affected = match retract {
         true => state.take_back_answer(TakeBackAnswer { run, feature, question }).await?,
         false => {
             let resolution = resolution.map(Into::into);
