@@ -55,15 +55,8 @@ export async function memory(ctx, place, run) {
 }
 
 function card(run, one, refresh) {
-  const text = one.text ?? one.note?.text ?? pretty(one.note ?? "");
-  const facts = Object.entries(one.note ?? {}).filter(
-    ([name, value]) =>
-      name !== "text" &&
-      ["string", "number"].includes(typeof value) &&
-      !name.endsWith("_ms") &&
-      String(value) !== "" &&
-      String(value).length < 80,
-  );
+  const text = typeof one.value === "string" ? one.value : pretty(one.value);
+  const facts = ["by", "run", "trust"].filter((name) => one[name]);
   return h(
     "article",
     { class: "card" },
@@ -72,7 +65,7 @@ function card(run, one, refresh) {
     h(
       "p",
       { class: "hint" },
-      facts.map(([name, value], index) => [index > 0 && " · ", `${words(name)} ${value}`]),
+      facts.map((name, index) => [index > 0 && " · ", `${words(name)} ${one[name]}`]),
       one.expires_at_ms && [" · over ", when(one.expires_at_ms)],
     ),
     may("run") &&

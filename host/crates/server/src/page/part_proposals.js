@@ -36,7 +36,7 @@ const WHAT = {
 };
 
 function card(run, one, refresh) {
-  const subject = one.change.spec?.title ?? one.change.feature ?? one.change.name ?? "";
+  const subject = one.change.feature?.title ?? one.change.feature ?? one.change.name ?? "";
   const reject = () =>
     dialog("Reject the proposal", (close) => {
       const reason = input({ name: "reason" });
