@@ -72,10 +72,15 @@ fn plots(report: &RunReport, to: &mut String) -> std::fmt::Result {
     writeln!(to, "<div class=\"plots\">")?;
     writeln!(to, "{}", plot::steps("Features that pass", from..=until, &passing, report.passing.1 as u64))?;
     writeln!(to, "{}", plot::steps("Tokens used", from..=until, &report.tokens_over_time, 0))?;
-    let tokens = report.agents.iter().map(|share| (share.agent.as_str(), share.used.usage.tokens(), None)).collect();
+    let tokens =
+        report.agents.iter().map(|share| (share.agent.as_str(), share.resource_usage.usage.tokens(), None)).collect();
     // Bars are drawn in whole units, so money is in millionths and shown in dollars.
     let costs = report.agents.iter().map(|share| {
-        (share.agent.as_str(), microdollars(share.used.usage.cost_microdollars), Some(share.used.usage.cost_text()))
+        (
+            share.agent.as_str(),
+            microdollars(share.resource_usage.usage.cost_microdollars),
+            Some(share.resource_usage.usage.cost_text()),
+        )
     });
     writeln!(to, "{}", plot::bars("Tokens by agent", tokens))?;
     writeln!(to, "{}\n</div>", plot::bars("Cost by agent", costs.collect()))?;
@@ -125,7 +130,7 @@ fn features(report: &RunReport, to: &mut String) -> std::fmt::Result {
             FeatureStatus::Blocked => ("blocked", "blocked"),
             FeatureStatus::Dropped => ("", "dropped"),
         };
-        let mut why = row.why.clone();
+        let mut why = row.reason.clone();
         if !row.by_exit_code.is_empty() {
             write!(why, " (by an exit code alone: {})", row.by_exit_code.join(", "))?;
         }
@@ -138,7 +143,7 @@ fn features(report: &RunReport, to: &mut String) -> std::fmt::Result {
             escaped(&row.id),
             escaped(&row.title),
             row.attempts,
-            used_words(&row.used),
+            used_words(&row.resource_usage),
             escaped(&why),
         )?;
     }

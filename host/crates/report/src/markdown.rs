@@ -76,8 +76,8 @@ fn features(report: &RunReport, to: &mut String) -> std::fmt::Result {
             plain(&row.id),
             plain(&row.title),
             row.attempts,
-            used_words(&row.used),
-            plain(&format!("{}{vacuous}{by_exit}{near}", row.why)),
+            used_words(&row.resource_usage),
+            plain(&format!("{}{vacuous}{by_exit}{near}", row.reason)),
         )?;
     }
     Ok(())
