@@ -19,7 +19,7 @@ pub use formats::{ReportFormat, of};
 
 use basis::{Basis, RestsOn};
 use longhaul_api::runs::{CarriedInvocation, Status};
-use longhaul_api::wire::spent::{LedgerDetails, WorkUsageView};
+use longhaul_api::wire::usage::{LedgerDetails, WorkUsageView};
 use longhaul_core::RunId;
 use longhaul_core::decision::Decision;
 use longhaul_core::event::{Event, RunEvent, WorkUsage};

@@ -2,7 +2,7 @@
 
 use super::published;
 use longhaul_api::runs::CarriedInvocation;
-use longhaul_api::wire::spent::WorkUsageView;
+use longhaul_api::wire::usage::WorkUsageView;
 use longhaul_core::InvocationId;
 use longhaul_core::event::{Event, RunEvent, WorkUsage};
 use longhaul_core::model::Usage;

@@ -1,6 +1,6 @@
 //! Features: their specification and their state.
 
-use super::spent::WorkUsageView;
+use super::usage::WorkUsageView;
 use super::words;
 use longhaul_core::work as inner;
 use longhaul_harness::Feature as InnerFeature;

@@ -1,7 +1,7 @@
 //! Decisions and memory of a project; proposals and trajectories of its agents.
 
 use super::features::FeatureSpecView;
-use super::spent::UsageView;
+use super::usage::UsageView;
 use super::words;
 use crate::memory::{MemoryItem as InnerMemory, MemoryScope};
 use crate::trajectories::{InvocationEnding, Trajectory as InnerTrajectory, TrajectoryStep};

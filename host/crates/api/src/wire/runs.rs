@@ -1,7 +1,7 @@
 //! Projects and runs.
 
 use super::features::FeatureView;
-use super::spent::{LedgerDetails, UsageView, WorkUsageView};
+use super::usage::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
 use crate::projects::CreatedProject;
 use crate::runs::{AffectedRun, CommitLog, OpenQuestion, ProjectSummary, RunSummary, Status};

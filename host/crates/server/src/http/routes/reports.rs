@@ -12,7 +12,7 @@ use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::ShowRun;
 use longhaul_api::runs::{RunRef, RunSummary, Status};
 use longhaul_api::wire::runs::{Costs, RunCost};
-use longhaul_api::wire::spent::UsageView;
+use longhaul_api::wire::usage::UsageView;
 use longhaul_core::model::Usage as InnerUsage;
 use longhaul_report::{self as report, ReportFormat};
 use serde::Deserialize;

@@ -18,7 +18,7 @@ use longhaul_api::tokens::TokenScope;
 use longhaul_api::wire::features::PlanView;
 use longhaul_api::wire::journal::ResolutionView;
 use longhaul_api::wire::runs::{Log, RunDetails, RunNamed, RunStatus, RunView};
-use longhaul_api::wire::spent;
+use longhaul_api::wire::usage;
 use longhaul_harness::Dispatch as InnerDispatch;
 use longhaul_models::set::ModelOptions;
 use serde::Deserialize;
@@ -229,8 +229,8 @@ pub async fn status(State(state): State<SharedState>, Path(run): Path<String>) -
 }
 
 /// What a run spent, and what it still may
-#[utoipa::path(get, path = "/api/v1/runs/{run}/ledger", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "Its ledger", body = spent::LedgerDetails)))]
-pub async fn ledger(State(state): State<SharedState>, Path(run): Path<String>) -> ApiResult<spent::LedgerDetails> {
+#[utoipa::path(get, path = "/api/v1/runs/{run}/ledger", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "Its ledger", body = usage::LedgerDetails)))]
+pub async fn ledger(State(state): State<SharedState>, Path(run): Path<String>) -> ApiResult<usage::LedgerDetails> {
     Ok(Out(at_length(&state, &run).await?.ledger.into()))
 }
 
