@@ -264,7 +264,7 @@ pub enum TaskCauseView {
     /// The clock.
     Time,
     /// A person or a program.
-    Hand,
+    Manual,
     /// The end of another task.
     After,
 }
@@ -355,7 +355,7 @@ impl From<TaskView> for TaskDetails {
             status: inner.status.into(),
             cause: match inner.cause {
                 InnerCause::Time => TaskCauseView::Time,
-                InnerCause::Hand { .. } => TaskCauseView::Hand,
+                InnerCause::Hand { .. } => TaskCauseView::Manual,
                 InnerCause::After { .. } => TaskCauseView::After,
             },
             fire_ms: inner.fire_ms,

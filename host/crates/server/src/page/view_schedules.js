@@ -200,7 +200,7 @@ export async function tasks(ctx, place, query, agent = null) {
   return shown;
 }
 
-const CAUSES = { time: "by the clock", hand: "by hand", after: "after another" };
+const CAUSES = { time: "by the clock", manual: "by hand", after: "after another" };
 
 const taskColumns = (refresh, withAgent) => [
   {
