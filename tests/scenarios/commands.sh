@@ -19,7 +19,7 @@ answers() {
 
 # Ids of the approvals that are open, in the order in which they were asked.
 open() {
-    longhaul --json approvals | pick 'approvals[standing=open].id'
+    longhaul --json approvals | pick 'approvals[status=open].id'
 }
 
 # Answers the first open approval.

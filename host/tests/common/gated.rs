@@ -69,7 +69,7 @@ pub fn post(text: &str) -> Value {
 /// The open approvals, in the order in which they were asked.
 pub fn open(lab: &Lab) -> Vec<Value> {
     let all = lab.json(&["approvals"])["approvals"].as_array().expect("a list").clone();
-    all.into_iter().filter(|one| one["standing"] == "open").collect()
+    all.into_iter().filter(|one| one["status"] == "open").collect()
 }
 
 /// The one that is open.

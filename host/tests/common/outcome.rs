@@ -55,7 +55,7 @@ fn counted(texts: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
 fn features(status: &Value) -> Vec<String> {
     let features = status["features"].as_array().expect("a list");
     let line =
-        |feature: &Value| format!("{} {} {} {}", feature["id"], feature["status"], feature["why"], feature["files"]);
+        |feature: &Value| format!("{} {} {} {}", feature["id"], feature["status"], feature["reason"], feature["files"]);
     features.iter().map(line).collect()
 }
 

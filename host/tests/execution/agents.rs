@@ -256,8 +256,8 @@ fn a_kill_at_any_point_of_the_loop_neither_loses_a_run_nor_counts_it_twice() {
         if let [first, _] = &attempts[..] {
             assert_eq!(first["error"], "the host ended while it ran", "{point}: {whole:#}");
         }
-        let tally = &bench.lab.json(&["schedule", "show", "s"])["tally"];
-        assert_eq!((&tally["tasks"], &tally["completed"]), (&json!(1), &json!(1)), "{point}: {tally}");
+        let counts = &bench.lab.json(&["schedule", "show", "s"])["counts"];
+        assert_eq!((&counts["tasks"], &counts["completed"]), (&json!(1), &json!(1)), "{point}: {counts}");
     }
     println!("killed at {kills} of {} points", chosen.len());
     assert!(kills >= 4, "{kills} of {chosen:?}");
@@ -477,7 +477,7 @@ fn a_schedule_is_seen_switched_off_and_on_and_removed() {
     lab.run(&["schedule", "remove", "s"]).expect(0);
     let tasks = bench.tasks(&[]);
     assert_eq!((&tasks[0]["status"], &tasks[0]["attempts"]), (&json!("failed"), &json!([])), "{tasks:#?}");
-    assert_eq!(lab.json(&["schedule", "skipped", "s"])["items"][0]["why"], "withdrawn");
+    assert_eq!(lab.json(&["schedule", "skipped", "s"])["items"][0]["reason"], "withdrawn");
     lab.run(&["agent", "remove", "a"]).expect(0);
     // A scheduler that is told for how long ends by itself, and is the only one.
     lab.run(&["schedule", "work", "--for", "1s"]).expect(0);

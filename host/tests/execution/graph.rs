@@ -91,13 +91,13 @@ fn a_change_runs_what_it_touches_and_nothing_else() {
     // Another source with the same outcome: what depends on it stays fresh.
     graph.ask(&["change", "g", "sort", "--source", "ordered = sorted(list(rows))"]).expect(0);
     let third = graph.json(&["run", "g"], 0);
-    assert_eq!((&third["ran"], &third["answered"]), (&json!(["sort"]), &json!(["best"])), "{third}");
+    assert_eq!((&third["ran"], &third["reused"]), (&json!(["sort"]), &json!(["best"])), "{third}");
     assert_eq!(graph.json(&["stale", "g"], 0), json!([]));
 
     // An earlier source: an earlier run answers.
     graph.ask(&["change", "g", "load", "--source", "rows = [3, 1, 2]\n"]).expect(0);
     let fourth = graph.json(&["run", "g"], 0);
-    assert!(fourth["answered"].as_array().is_some_and(|steps| steps.contains(&json!("load"))), "{fourth}");
+    assert!(fourth["reused"].as_array().is_some_and(|steps| steps.contains(&json!("load"))), "{fourth}");
     assert_eq!(text(&graph.step("best"), "stdout"), "best 3\n");
 }
 
@@ -116,9 +116,9 @@ fn a_failure_blocks_what_needs_it_is_diagnosed_and_is_patched() {
     assert_eq!((text(failure, "kind"), &failure["line"]), ("ValueError", &json!(2)), "{failure}");
 
     let found = graph.json(&["diagnose", "g"], 0);
-    assert_eq!((text(&found, "step"), text(&found, "culprit")), ("parse", "parse"), "{found}");
+    assert_eq!((text(&found, "step"), text(&found, "cause")), ("parse", "parse"), "{found}");
     let rows = found["values"].as_array().and_then(|values| values.iter().find(|value| value["name"] == "rows"));
-    assert_eq!(rows.map(|value| text(value, "made_by")), Some("load"), "{found}");
+    assert_eq!(rows.map(|value| text(value, "producer")), Some("load"), "{found}");
 
     let kept = graph.json(&["patch", "g"], 0);
     assert_eq!(text(&kept, "step"), "parse", "{kept}");
@@ -154,7 +154,7 @@ fn a_model_of_the_project_is_asked_where_the_rules_know_nothing() {
     graph.ask(&["run", "g"]).expect(3);
     refused(&graph.ask(&["patch", "g", "--no-model"]), &["RuntimeError"]);
     let kept = graph.json(&["patch", "g"], 0);
-    assert_eq!((text(&kept, "step"), text(&kept, "why")), ("total", "the unit was forgotten"), "{kept}");
+    assert_eq!((text(&kept, "step"), text(&kept, "reason")), ("total", "the unit was forgotten"), "{kept}");
     assert_eq!(graph.json(&["run", "g"], 0)["failed"], json!([]));
 
     // One whose source does not serve is not kept, and neither is one that breaks what was well.

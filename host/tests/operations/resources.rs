@@ -100,13 +100,13 @@ fn a_run_for_which_there_is_no_room_waits_says_so_and_begins_when_there_is() {
     let mut owner = lab.start(&["run"]);
     owner.wait_for("waits for room on this machine");
     let status = lab.json(&["status"]);
-    let why = status["why"].as_str().unwrap_or_default();
+    let why = status["reason"].as_str().unwrap_or_default();
     assert!(why.contains("waits for room") && why.contains("1000000000"), "{status}");
     let ps = lab.json(&["ps"]);
-    assert!(list(&ps, "runs")[0]["waits"].as_str().is_some_and(|why| why.contains("MB")), "{ps}");
+    assert!(list(&ps, "runs")[0]["waiting_for"].as_str().is_some_and(|why| why.contains("MB")), "{ps}");
     set_resources(&lab, "[reserve]\nmemory_mb = 1.0\n");
     owner.wait().expect(0);
-    assert!(!lab.json(&["status"])["why"].as_str().unwrap_or_default().contains("waits for room"));
+    assert!(!lab.json(&["status"])["reason"].as_str().unwrap_or_default().contains("waits for room"));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_task_of_an_agent_waits_for_room_and_runs_when_there_is_some() {
     lab.run(&["schedule", "add", "s", "--agent", "small", "--paused"]).expect(0);
     lab.run(&["schedule", "run-now", "s"]).expect(0);
     let mut owner = lab.start(&["schedule", "work"]);
-    let waits = |task: &Value| task["waits"].as_str().is_some_and(|why| why.contains("room on this machine"));
+    let waits = |task: &Value| task["waiting_for"].as_str().is_some_and(|why| why.contains("room on this machine"));
     until(&lab, &mut owner, &["ps"], |ps| list(ps, "tasks").iter().any(waits));
     set_resources(&lab, "[reserve]\nmemory_mb = 1.0\n");
     until(&lab, &mut owner, &["schedule", "tasks"], |tasks| tasks["items"][0]["status"] == "completed");

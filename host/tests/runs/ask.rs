@@ -211,14 +211,14 @@ fn a_model_call_that_a_kill_cuts_off_stays_charged_and_is_shown() {
     let total = total(&lab);
     assert_eq!(total["possibly_paid_twice"], 2, "{total}");
     // The longest reply of each, at least.
-    assert!(total["cut_off"]["output_tokens"].as_u64().is_some_and(|tokens| tokens == 200), "{total}");
-    assert!(total["cut_off"]["cost_microdollars"].as_f64().is_some_and(|cost| cost > 2_000.0), "{total}");
+    assert!(total["interrupted_usage_max"]["output_tokens"].as_u64().is_some_and(|tokens| tokens == 200), "{total}");
+    assert!(total["interrupted_usage_max"]["cost_microdollars"].as_f64().is_some_and(|cost| cost > 2_000.0), "{total}");
     for args in [&["status"] as &[&str], &["report"]] {
         let said = lab.run(args).expect(0).stdout;
         assert!(said.contains("possibly paid twice: 2 (up to $0.00"), "{said}");
     }
     // The cap counts it: what is left is less than what one call may cost.
-    let one = total["cut_off"]["cost_microdollars"].as_f64().expect("a number") / 2.0;
+    let one = total["interrupted_usage_max"]["cost_microdollars"].as_f64().expect("a number") / 2.0;
     let config = format!("{CONFIG}\n[ask.limits]\ncost_microdollars_max = {:.0}\n", one * 1.7);
     let config = config.replace("{server}", &lab.fake.address);
     std::fs::write(lab.project().join("longhaul.toml"), config).expect("ours");

@@ -43,7 +43,7 @@ fn memories(lab: &Lab, args: &[&str]) -> Vec<Value> {
 fn short(memories: &[Value]) -> Vec<String> {
     let one = |one: &Value| {
         let value = one["value"].get("summary").unwrap_or(&one["value"]);
-        format!("{} {} {value}", one["shelf"].as_str().unwrap_or_default(), one["key"].as_str().unwrap_or_default())
+        format!("{} {} {value}", one["scope"].as_str().unwrap_or_default(), one["key"].as_str().unwrap_or_default())
     };
     memories.iter().map(one).collect()
 }
@@ -205,7 +205,7 @@ fn what_remembering_costs_is_in_the_ledger_and_within_the_caps_of_the_run() {
         lab.run(&["run"]);
         let rows = lab.newest().expect("a run")["ledger"]["rows"].as_array().cloned().unwrap_or_default();
         let is_it = |row: &&Value| row["invocation"].as_str().is_some_and(|name| name.ends_with("/remember"));
-        let calls = rows.iter().find(is_it).map(|row| row["spent"]["model_calls"].clone());
+        let calls = rows.iter().find(is_it).map(|row| row["resource_usage"]["model_calls"].clone());
         (lab.fake.asked_to_remember(), calls)
     };
     assert_eq!(remembered(""), (1, Some(json!(1))));

@@ -45,7 +45,7 @@ fn a_kill_around_a_replan_or_an_answer_changes_nothing() {
         for _ in 0..20 {
             lab.fake.settle();
             let status = lab.newest().expect("a run");
-            if status["why"].as_str().is_some_and(|why| why.contains("plans did not lead")) {
+            if status["reason"].as_str().is_some_and(|why| why.contains("plans did not lead")) {
                 break;
             }
             answer_if_asked(&lab);

@@ -13,13 +13,9 @@ fn a_finished_run_is_reported_in_every_form() {
 
     let report = lab.json(&["report", "--format", "json"]);
     assert_eq!((&report["run"], &report["passing"]), (&status["run"], &serde_json::json!([2, 3])), "{report}");
-    for (name, value) in status["used"].as_object().expect("fields").iter().filter(|(name, _)| *name != "usage") {
-        assert_eq!(&report["used"][name], value, "{name}: {report}");
-    }
-    // A report leaves out what is zero.
-    for (name, value) in report["used"]["usage"].as_object().expect("fields") {
-        assert_eq!(value, &status["used"]["usage"][name], "{name}: {report}");
-    }
+    assert!(status["resource_usage"]["usage"].is_object(), "{status}");
+    assert_eq!(report["resource_usage"], status["resource_usage"], "{report}");
+    assert_eq!(report["ledger"]["caps"], status["ledger"]["caps"], "{report}");
     let statuses: Vec<_> = report["features"].as_array().expect("a list").iter().map(|row| &row["status"]).collect();
     assert_eq!(statuses, ["passing", "passing", "failing"]);
     let commits = report["commits"].as_array().expect("a list");
@@ -30,12 +26,12 @@ fn a_finished_run_is_reported_in_every_form() {
     );
     assert_eq!(report["passing_over_time"].as_array().map(Vec::len), Some(2), "{report}");
     let agents = report["agents"].as_array().expect("a list");
-    let by_agent: u64 = agents.iter().map(|share| tokens(&share["used"])).sum();
-    assert_eq!(by_agent, tokens(&status["used"]), "what each agent used is what the run used");
+    let by_agent: u64 = agents.iter().map(|share| tokens(&share["resource_usage"])).sum();
+    assert_eq!(by_agent, tokens(&status["resource_usage"]), "what each agent used is what the run used");
     let mut names: Vec<_> = agents.iter().filter_map(|share| share["agent"].as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["agents.code", "agents.helper", "evaluator", "planner"], "sub-agents stand for themselves");
-    assert!(report["took_ms"].as_u64() > agents[0]["worked_ms"].as_u64(), "{report}");
+    assert!(report["duration_ms"].as_u64() > agents[0]["worked_ms"].as_u64(), "{report}");
     let decided = report["decisions"].as_array().expect("a list").iter().filter_map(|one| one["decision"].as_str());
     assert!(decided.clone().any(|text| text == "did two-1 in a file"), "{report}");
     assert!(decided.clone().any(|text| text == "try three again, in round 2"), "{report}");

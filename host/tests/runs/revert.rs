@@ -32,7 +32,7 @@ fn tip(lab: &Lab) -> String {
 fn features(lab: &Lab) -> Vec<(String, String, String)> {
     let status = lab.newest().expect("a run");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let of = |feature: &Value| (text(&feature["id"]), text(&feature["status"]), text(&feature["why"]));
+    let of = |feature: &Value| (text(&feature["id"]), text(&feature["status"]), text(&feature["reason"]));
     status["features"].as_array().expect("a list").iter().map(of).collect()
 }
 

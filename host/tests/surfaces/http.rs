@@ -568,7 +568,7 @@ fn an_approval_is_answered_and_the_run_goes_on_by_itself() {
     let run = web.run(&lab);
     let open = "/api/v1/approvals?open=true";
     let first = web.until(open, |all| all["total"] == 1)["items"][0].clone();
-    assert_eq!((&first["tool"], &first["standing"], &first["run"]), (&json!("poster"), &json!("open"), &json!(run)));
+    assert_eq!((&first["tool"], &first["status"], &first["run"]), (&json!("poster"), &json!("open"), &json!(run)));
     let path = format!("/api/v1/approvals/{}", first["id"].as_str().expect("an id"));
     web.post(&format!("{path}/answer"), &json!({ "text": " " })).expect(422);
     let answered = web.post(&format!("{path}/answer"), &json!({ "text": "a" })).expect(200).json();
@@ -580,7 +580,7 @@ fn an_approval_is_answered_and_the_run_goes_on_by_itself() {
     assert_eq!(web.get("/api/v1/rules").json()["items"][0]["id"], rule.as_str());
     web.ask("DELETE", &format!("/api/v1/runs/{run}/rules/{rule}"), &[], "").expect(200);
     web.ask("DELETE", &format!("/api/v1/runs/{run}/rules/{rule}"), &[], "").expect(404);
-    assert_ne!(web.get(&path).json()["standing"], "open");
+    assert_ne!(web.get(&path).json()["status"], "open");
 }
 
 #[test]

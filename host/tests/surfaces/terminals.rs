@@ -287,7 +287,7 @@ fn a_terminal_that_is_done_cuts_off_nothing_that_another_one_has_on_its_way() {
     let ran = other.wait().expect(0);
     assert!(ran.stdout.contains("going on with run"), "it was handed over: {}", ran.said());
     assert_eq!((lab.fake.posts().len(), lab.fake.asked().len()), (2 * POSTS, 2 * asked));
-    let used = &status_of(&lab, &run_of(&lab, "other"))["used"];
+    let used = &status_of(&lab, &run_of(&lab, "other"))["resource_usage"];
     assert_eq!(used["possibly_paid_twice"], 0, "{used}");
 }
 
@@ -386,7 +386,7 @@ fn a_run_can_be_paused_and_abandoned_from_another_terminal() {
     lab.run(&["abandon", "--reason", "enough"]).expect(0);
     let status = lab.newest().expect("a run");
     assert_eq!(
-        (status["status"].as_str(), status["why"].as_str().map(|why| why.contains("enough"))),
+        (status["status"].as_str(), status["reason"].as_str().map(|why| why.contains("enough"))),
         (Some("abandoned"), Some(true))
     );
     // The next one starts when a person says so.

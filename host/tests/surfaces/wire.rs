@@ -116,7 +116,7 @@ fn completed(lab: &Lab, web: &Web) -> (String, String) {
     web.until(&format!("/api/v1/runs/{run}"), |run| run["status"] == "completed" && run["active"] == false);
     // What it came to is remembered last.
     web.until(&format!("/api/v1/runs/{run}/memory"), |memory| {
-        memory["items"].as_array().is_some_and(|all| all.iter().any(|one| one["shelf"] == "episode"))
+        memory["items"].as_array().is_some_and(|all| all.iter().any(|one| one["scope"] == "episode"))
     });
     (run, approval)
 }

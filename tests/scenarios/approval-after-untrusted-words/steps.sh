@@ -4,7 +4,7 @@
 longhaul run > ../ran
 grep 'untrusted words' ../ran
 told | pick 'posts[*]'
-longhaul --json approvals | pick 'approvals[*]' heard arguments
+longhaul --json approvals | pick 'approvals[*]' untrusted_sources arguments
 # The same is asked again until somebody answers.
 open > ../asked
 longhaul resume > ../ran

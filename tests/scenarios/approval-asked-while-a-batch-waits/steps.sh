@@ -6,8 +6,8 @@ reply y
 later longhaul.toml
 longhaul resume > ../ran
 told | pick . posts puts
-longhaul --json approvals | pick 'approvals[standing=open].function'
-for id in $(longhaul --json approvals | pick 'approvals[standing=open][function=put].id'); do longhaul approvals answer "$id" not like that; done
+longhaul --json approvals | pick 'approvals[status=open].function'
+for id in $(longhaul --json approvals | pick 'approvals[status=open][function=put].id'); do longhaul approvals answer "$id" not like that; done
 for id in $(open); do longhaul approvals answer "$id" y; done
 longhaul resume > ../ran
 told | pick . posts puts

@@ -3,7 +3,7 @@
 longhaul run > ../ran
 open | wc -l
 reply a
-longhaul --json approvals | pick 'approvals[standing=open].tool'
+longhaul --json approvals | pick 'approvals[status=open].tool'
 reply n
 longhaul resume > ../ran
 told | pick 'posts[*]' | sort

@@ -2,11 +2,11 @@
 # its own.
 
 longhaul run > ../ran
-longhaul --json approvals | pick 'approvals[standing=open]' tool heard
+longhaul --json approvals | pick 'approvals[status=open]' tool untrusted_sources
 reply a
 # Another tool was not meant.
 longhaul resume > ../ran
-longhaul --json approvals | pick 'approvals[standing=open]' tool heard
+longhaul --json approvals | pick 'approvals[status=open]' tool untrusted_sources
 reply a
 longhaul resume > ../ran
 told | pick 'posts[*]'

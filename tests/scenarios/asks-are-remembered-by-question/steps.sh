@@ -4,4 +4,4 @@
 longhaul ask --agent one 'do alpha; put' 2> /dev/null
 longhaul ask --agent one 'do beta; put' 2> /dev/null
 longhaul ask --agent one 'do alpha; put' 2> /dev/null
-longhaul --json memory list | pick 'items[shelf=fact]' key value expires_at_ms
+longhaul --json memory list | pick 'items[scope=fact]' key value expires_at_ms

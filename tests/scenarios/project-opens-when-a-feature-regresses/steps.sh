@@ -8,7 +8,7 @@ cd ../mine && echo 'of a person' > mine.txt && git add mine.txt && git commit -q
 longhaul features recheck
 longhaul --json projects | pick 'items[*]' project status passing.done passing.of runs
 longhaul --json attach | pick '[type=project_status]' payload.from payload.to | tail -n 1
-longhaul --json status | pick 'features[*]' id status why
+longhaul --json status | pick 'features[*]' id status reason
 longhaul features recheck one
 longhaul features recheck nine
 # Of the copy nothing is left beside the tree and what it was brought to.

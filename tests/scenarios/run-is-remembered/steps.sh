@@ -2,8 +2,8 @@
 # a server may be the server's words.
 
 longhaul run > ../ran
-longhaul --json memory list | pick 'items[shelf=fact]' key trust run
-longhaul --json memory list | pick 'items[shelf=episode]' value.summary value.made_by
+longhaul --json memory list | pick 'items[scope=fact]' key trust run
+longhaul --json memory list | pick 'items[scope=episode]' value.summary value.made_by
 longhaul memory show feature/two | grep -e 'words of' -e second -e step
 longhaul memory export --output ../memory.json
 pick . longhaul_memory < ../memory.json

@@ -465,5 +465,5 @@ pub struct SchedulerStatus {
     pub schedules: usize,
     /// Time of the next fire or attempt, in milliseconds since 1970-01-01 UTC.
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub wake_ms: Option<u64>,
+    pub next_wake_ms: Option<u64>,
 }

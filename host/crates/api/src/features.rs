@@ -80,7 +80,6 @@ pub struct RejectProposal {
 /// The result of a recheck.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Rechecked))]
 pub struct RecheckOutcome {
     /// The run.
     #[cfg_attr(feature = "schema", schema(value_type = String))]

@@ -65,7 +65,6 @@ pub struct ForgetMemory {
 /// The kind of a memory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Shelf))]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryScope {
     /// A fact for later runs.

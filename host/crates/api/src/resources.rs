@@ -99,7 +99,7 @@ pub struct ChildView {
 /// A component instance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Instance))]
+#[cfg_attr(feature = "schema", schema(as = ComponentInstance))]
 pub struct GuestView {
     /// The invocation that it serves.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
@@ -125,7 +125,7 @@ pub struct GuestView {
 /// Resource use of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = RunAtWork))]
+#[cfg_attr(feature = "schema", schema(as = ActiveRun))]
 pub struct RunUse {
     /// Name of the run.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
@@ -134,7 +134,7 @@ pub struct RunUse {
     pub project: String,
     /// The reason why it waits for room.
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub waits: Option<String>,
+    pub waiting_for: Option<String>,
     /// Number of its component instances.
     pub guests: usize,
     /// Memory of its instances, in MB.
@@ -148,7 +148,7 @@ pub struct RunUse {
 /// A task of an agent that runs, or waits for room.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = TaskAtWork))]
+#[cfg_attr(feature = "schema", schema(as = ActiveTask))]
 pub struct TaskUse {
     /// Its id.
     pub task: String,
@@ -158,7 +158,7 @@ pub struct TaskUse {
     pub runs: bool,
     /// The reason why it waits, if it is known.
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub waits: Option<String>,
+    pub waiting_for: Option<String>,
 }
 
 /// A child process that was ended.
@@ -226,12 +226,12 @@ impl EndedView {
 
 impl RunUse {
     /// The use of a run, summed over the child processes and instances that belong to it.
-    pub fn of(run: RunId, project: String, waits: Option<String>, all: &ResourcesView) -> Self {
+    pub fn of(run: RunId, project: String, waiting_for: Option<String>, all: &ResourcesView) -> Self {
         let guests: Vec<_> = all.guests.iter().filter(|guest| guest.run() == run.as_str()).collect();
         let children: Vec<_> = all.children.iter().filter(|child| child.run.as_ref() == Some(&run)).collect();
         Self {
             project,
-            waits,
+            waiting_for,
             guests: guests.len(),
             guests_memory_mb: sum(guests.iter().map(|guest| guest.memory_mb)),
             children: children.len(),

@@ -326,13 +326,13 @@ pub struct OpenQuestion {
     /// The question.
     pub text: String,
     /// The command that answers it, in its three forms.
-    pub answer_with: String,
+    pub answer_command: String,
 }
 
 impl From<longhaul_core::journal::EffectQuestion> for OpenQuestion {
     fn from(of: longhaul_core::journal::EffectQuestion) -> Self {
         let feature = of.invocation.feature().map(str::to_owned);
-        Self { id: of.id(), feature, answer_with: of.answer_with(), text: of.text }
+        Self { id: of.id(), feature, answer_command: of.answer_with(), text: of.text }
     }
 }
 
@@ -354,7 +354,6 @@ pub struct CarriedInvocation {
 /// The result of the checks of one feature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = RecheckedFeature))]
 pub struct FeatureRecheck {
     /// The id of the feature.
     pub feature: String,
@@ -364,7 +363,7 @@ pub struct FeatureRecheck {
     pub failed: Vec<String>,
     /// The reason why the checks could not run; the feature passes as before.
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub not_run: Option<String>,
+    pub error: Option<String>,
 }
 
 /// The result of a replay.
@@ -385,7 +384,6 @@ pub struct ReplayResult {
 /// The result of a revert.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Reverted))]
 pub struct RevertOutcome {
     /// The run.
     #[cfg_attr(feature = "schema", schema(value_type = String))]

@@ -52,7 +52,6 @@ pub struct Annotation {
 /// The way in which an invocation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Ending))]
 #[serde(rename_all = "snake_case")]
 pub enum InvocationEnding {
     /// It returned an outcome.
@@ -70,7 +69,6 @@ pub enum InvocationEnding {
 /// One step: a request of the agent beside calls of its model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Step))]
 pub struct TrajectoryStep {
     /// Number of the journal entry.
     pub entry: u32,

@@ -22,7 +22,7 @@
 //! | `wire/runs.rs` | projects, runs, commits and costs |
 //! | `wire/schedules.rs` | schedules, tasks and the scheduler |
 //! | `wire/security.rs` | the audit log, and the trust in files and signers |
-//! | `wire/spent.rs` | usage of runs, and the caps on it |
+//! | `wire/usage.rs` | usage of runs, and the caps on it |
 
 pub mod agents;
 pub mod approvals;
@@ -37,7 +37,7 @@ pub mod resources;
 pub mod runs;
 pub mod schedules;
 pub mod security;
-pub mod spent;
+pub mod usage;
 
 use serde::Serialize;
 

@@ -87,8 +87,8 @@ async fn told(context: &Context, affected: &AffectedRun, done: &str, undo: Optio
 
 /// Shows a question and the commands that answer it.
 pub fn show(question: &OpenQuestion) {
-    let OpenQuestion { id, feature, text, answer_with } = question;
+    let OpenQuestion { id, feature, text, answer_command } = question;
     let of = feature.as_ref().map(|feature| format!(" ({feature})")).unwrap_or_default();
     outln!("  asks{of} {id}: {text}");
-    outln!("  answer with: {answer_with}");
+    outln!("  answer with: {answer_command}");
 }

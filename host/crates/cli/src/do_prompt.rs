@@ -99,7 +99,7 @@ fn told(context: &Context, detected: &Detected, why: &str) -> fault::Result<Exit
         outln!(
             "{}",
             serde_json::json!({
-                "detected": DetectedView::from(detected), "project": null, "why": why, "otherwise": BY_HAND,
+                "detected": DetectedView::from(detected), "project": null, "reason": why, "otherwise": BY_HAND,
             })
         );
     } else {

@@ -133,7 +133,7 @@ async fn recheck(context: &Context, run: RunRef, feature: Option<String>) -> fau
             outln!("go on with: longhaul resume {run}");
         }
     }
-    Ok(match features.iter().all(|feature| feature.not_run.is_none()) {
+    Ok(match features.iter().all(|feature| feature.error.is_none()) {
         _ if fails => Exit::Incomplete,
         true => Exit::Done,
         false => Exit::Error,
@@ -141,8 +141,8 @@ async fn recheck(context: &Context, run: RunRef, feature: Option<String>) -> fau
 }
 
 fn rechecked(of: &FeatureRecheck) -> String {
-    let FeatureRecheck { feature, checks, failed, not_run } = of;
-    match not_run {
+    let FeatureRecheck { feature, checks, failed, error } = of;
+    match error {
         Some(why) => format!("not run {feature}: {why}"),
         None if checks.is_empty() => format!("passes  {feature}: it has no checks"),
         None if failed.is_empty() => format!("passes  {feature}: {}", checks.join(", ")),

@@ -200,7 +200,7 @@ fn write_picture(text: &mut String, all: &ResourcesView, guests_max: usize) -> s
     writeln!(text, "longhaul  process {}, {}", all.pid, usage_words(&all.host))?;
     for run in &all.runs {
         write!(text, "run       {} of {}", run.run, name(&run.project))?;
-        match &run.waits {
+        match &run.waiting_for {
             Some(why) => writeln!(text, ": waits for room: {why}")?,
             None => writeln!(
                 text,
@@ -213,7 +213,7 @@ fn write_picture(text: &mut String, all: &ResourcesView, guests_max: usize) -> s
         }
     }
     for task in &all.tasks {
-        let waits = task.waits.as_ref().map(|why| format!(": waits for {}", name(why))).unwrap_or_default();
+        let waits = task.waiting_for.as_ref().map(|why| format!(": waits for {}", name(why))).unwrap_or_default();
         writeln!(text, "task      {} of {}{waits}", name(&task.task), name(&task.agent))?;
     }
     for child in &all.children {

@@ -12,7 +12,6 @@ use std::time::Instant;
 /// The result of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Report))]
 pub struct JobReport {
     /// Whether the code ended by itself, with exit code 0.
     pub success: bool,

@@ -35,14 +35,21 @@ pub fn listed(home: &Home, look: impl Fn(String, &Path) -> PluginView) -> fault:
 /// A plugin by its component, without its installed versions.
 #[must_use]
 pub fn inspect(name: String, path: &Path) -> PluginView {
-    let (role, version, description, digest, asks, error) = match InspectedPlugin::read(path) {
+    let (role, version, description, digest, requested_grants, error) = match InspectedPlugin::read(path) {
         Ok(InspectedPlugin { inspection, manifest, .. }) => {
             let role = inspection.role.name().to_owned();
-            let asks = manifest.asks.lines();
-            (Some(role), manifest.version, manifest.description, Some(inspection.digest.to_string()), asks, None)
+            let requested_grants = manifest.asks.lines();
+            (
+                Some(role),
+                manifest.version,
+                manifest.description,
+                Some(inspection.digest.to_string()),
+                requested_grants,
+                None,
+            )
         }
         Err(error) => (None, String::new(), String::new(), None, Vec::new(), Some(format!("{error:#}"))),
     };
     let path = path.display().to_string();
-    PluginView { name, path, role, version, description, digest, asks, error, installed: Vec::new() }
+    PluginView { name, path, role, version, description, digest, requested_grants, error, installed: Vec::new() }
 }

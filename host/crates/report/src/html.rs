@@ -37,13 +37,13 @@ pub(super) fn write(report: &RunReport) -> String {
 }
 
 fn page(report: &RunReport, to: &mut String) -> std::fmt::Result {
-    let RunReport { run, project, branch, status, why, passing, used, created_ms, last_ms, .. } = report;
+    let RunReport { run, project, branch, status, reason, passing, resource_usage, created_ms, last_ms, .. } = report;
     let title = format!("{}: {} of {} features pass", escaped(project), passing.0, passing.1);
     writeln!(to, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")?;
     writeln!(to, "<meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>")?;
     writeln!(to, "<style>\n{STYLE}</style></head><body>\n<h1>{title}</h1>")?;
     let status = format!("{status:?}").to_lowercase();
-    writeln!(to, "<p>Run {run} is {status}, on branch {}. {}</p>", escaped(branch), escaped(why))?;
+    writeln!(to, "<p>Run {run} is {status}, on branch {}. {}</p>", escaped(branch), escaped(reason))?;
     let took = span(last_ms.saturating_sub(*created_ms));
     writeln!(
         to,
@@ -51,7 +51,7 @@ fn page(report: &RunReport, to: &mut String) -> std::fmt::Result {
         moment(*created_ms),
         moment(*last_ms),
         report.resumes,
-        used_words(used)
+        used_words(resource_usage)
     )?;
     writeln!(to, "<p class=\"about\">{}.</p>", escaped(&ledger_words(&report.ledger)))?;
     plots(report, to)?;
@@ -72,10 +72,15 @@ fn plots(report: &RunReport, to: &mut String) -> std::fmt::Result {
     writeln!(to, "<div class=\"plots\">")?;
     writeln!(to, "{}", plot::steps("Features that pass", from..=until, &passing, report.passing.1 as u64))?;
     writeln!(to, "{}", plot::steps("Tokens used", from..=until, &report.tokens_over_time, 0))?;
-    let tokens = report.agents.iter().map(|share| (share.agent.as_str(), share.used.usage.tokens(), None)).collect();
+    let tokens =
+        report.agents.iter().map(|share| (share.agent.as_str(), share.resource_usage.usage.tokens(), None)).collect();
     // Bars are drawn in whole units, so money is in millionths and shown in dollars.
     let costs = report.agents.iter().map(|share| {
-        (share.agent.as_str(), microdollars(share.used.usage.cost_microdollars), Some(share.used.usage.cost_text()))
+        (
+            share.agent.as_str(),
+            microdollars(share.resource_usage.usage.cost_microdollars),
+            Some(share.resource_usage.usage.cost_text()),
+        )
     });
     writeln!(to, "{}", plot::bars("Tokens by agent", tokens))?;
     writeln!(to, "{}\n</div>", plot::bars("Cost by agent", costs.collect()))?;
@@ -94,7 +99,7 @@ fn agents(report: &RunReport, to: &mut String) -> std::fmt::Result {
         write!(to, "<th class=\"number\">{heading}")?;
     }
     writeln!(to, "</tr>")?;
-    for Share { agent, plugin, calls, failed, worked_ms, used } in &report.agents {
+    for Share { agent, plugin, calls, failed, worked_ms, resource_usage: used } in &report.agents {
         write!(to, "<tr><td>{}<td>{}", escaped(agent), escaped(plugin))?;
         for cell in [
             calls.to_string(),
@@ -125,7 +130,7 @@ fn features(report: &RunReport, to: &mut String) -> std::fmt::Result {
             FeatureStatus::Blocked => ("blocked", "blocked"),
             FeatureStatus::Dropped => ("", "dropped"),
         };
-        let mut why = row.why.clone();
+        let mut why = row.reason.clone();
         if !row.by_exit_code.is_empty() {
             write!(why, " (by an exit code alone: {})", row.by_exit_code.join(", "))?;
         }
@@ -138,7 +143,7 @@ fn features(report: &RunReport, to: &mut String) -> std::fmt::Result {
             escaped(&row.id),
             escaped(&row.title),
             row.attempts,
-            used_words(&row.used),
+            used_words(&row.resource_usage),
             escaped(&why),
         )?;
     }

@@ -19,6 +19,7 @@ pub use formats::{ReportFormat, of};
 
 use basis::{Basis, RestsOn};
 use longhaul_api::runs::{CarriedInvocation, Status};
+use longhaul_api::wire::usage::{LedgerDetails, WorkUsageView};
 use longhaul_core::RunId;
 use longhaul_core::decision::Decision;
 use longhaul_core::event::{Event, RunEvent, WorkUsage};
@@ -26,7 +27,7 @@ use longhaul_core::work::{FeatureStatus, Synthesis};
 use longhaul_harness::{Feature, RunStatus};
 use longhaul_records::ledger::LedgerView;
 use longhaul_worktree::near_the_judge;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use shares::Share;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -40,7 +41,7 @@ struct RunReport {
     branch: String,
     status: RunStatus,
     /// Why it waits or how it ended.
-    why: String,
+    reason: String,
     /// When it was asked for, and when something last happened, in milliseconds since 1970-01-01 UTC.
     created_ms: u64,
     last_ms: u64,
@@ -52,13 +53,15 @@ struct RunReport {
     features: Vec<FeatureRow>,
     /// Oldest first.
     commits: Vec<CommitRow>,
-    used: WorkUsage,
+    #[serde(serialize_with = "published::<WorkUsage, WorkUsageView, _>")]
+    resource_usage: WorkUsage,
     /// What the results come to, once there is an answer.
     answer: Option<Synthesis>,
     /// What was spent by each invocation, and of how much.
+    #[serde(serialize_with = "published::<LedgerView, LedgerDetails, _>")]
     ledger: LedgerView,
     /// From when it was asked for until something last happened, in milliseconds.
-    took_ms: u64,
+    duration_ms: u64,
     /// What used the most tokens first.
     agents: Vec<Share>,
     /// Oldest first.
@@ -84,7 +87,7 @@ struct FeatureRow {
     category: String,
     priority: u8,
     status: FeatureStatus,
-    why: String,
+    reason: String,
     attempts: u32,
     sessions: u32,
     depends_on: Vec<String>,
@@ -96,7 +99,13 @@ struct FeatureRow {
     /// Files that it changed and that may change a verdict on it: tests, and those of a test runner.
     near_judge: Vec<String>,
     commit: Option<String>,
-    used: WorkUsage,
+    #[serde(serialize_with = "published::<WorkUsage, WorkUsageView, _>")]
+    resource_usage: WorkUsage,
+}
+
+/// Serializes a value in its published form.
+fn published<T: Clone, W: From<T> + Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    W::from(value.clone()).serialize(serializer)
 }
 
 /// A commit.
@@ -130,16 +139,16 @@ impl RunReport {
             directory: summary.directory,
             branch,
             status: summary.status,
-            why,
+            reason: why,
             created_ms: summary.created_ms,
             last_ms,
-            took_ms: last_ms.saturating_sub(summary.created_ms),
+            duration_ms: last_ms.saturating_sub(summary.created_ms),
             passing: summary.passing,
             resumes: count(|event| matches!(event, Event::RunResumed)),
             stops: count(|event| matches!(event, Event::Paused | Event::Parked { .. })),
             features: features.into_iter().map(|feature| FeatureRow::of(feature, events)).collect(),
             commits: commits(events),
-            used,
+            resource_usage: used,
             answer,
             ledger,
             agents: shares::of(events, parts),
@@ -172,7 +181,7 @@ impl FeatureRow {
             category: spec.category,
             priority: spec.priority,
             status,
-            why,
+            reason: why,
             // How often it was tried, the last time included: the harness counts those that failed.
             attempts: attempts.max(sessions),
             sessions,
@@ -182,7 +191,7 @@ impl FeatureRow {
             by_exit_code,
             near_judge,
             commit,
-            used,
+            resource_usage: used,
         }
     }
 }
@@ -410,7 +419,7 @@ mod tests {
         assert_eq!(report.tokens_over_time, [(1_700_000_004_000, 120)]);
         let Share { agent, plugin, calls, worked_ms, .. } = &report.agents[0];
         assert_eq!((agent.as_str(), plugin.as_str(), *calls, *worked_ms), ("agents.code", "react", 1, 900));
-        assert_eq!(report.took_ms, 11_000);
+        assert_eq!(report.duration_ms, 11_000);
         assert_eq!((report.commits.len(), report.caps.len(), report.resumes), (1, 1, 1));
     }
 
@@ -433,6 +442,8 @@ mod tests {
         assert!(html.contains("<tr><td>sum<td>c2<td class=\"why\">a report in the form of JUnit, which"), "{html}");
         let json = serde_json::to_value(&report).expect("JSON");
         assert_eq!(json["features"][0]["evidence"][1]["rests_on"], "junit", "{json}");
+        assert_eq!(json["features"][0]["resource_usage"]["usage"]["output_tokens"], 120, "{json}");
+        assert!(json["ledger"]["in_flight_usage_max"].is_object(), "{json}");
         assert!(
             html.contains("<svg") && !html.contains("http://") && !html.contains("https://"),
             "it needs nothing else"

@@ -23,17 +23,17 @@ pub(super) fn write(report: &RunReport) -> String {
 }
 
 fn sections(report: &RunReport, to: &mut String) -> std::fmt::Result {
-    let RunReport { run, project, branch, status, why, passing, used, .. } = report;
+    let RunReport { run, project, branch, status, reason, passing, resource_usage, .. } = report;
     writeln!(to, "# {}: {} of {} features pass\n", plain(project), passing.0, passing.1)?;
     let status = format!("{status:?}").to_lowercase();
-    writeln!(to, "Run `{run}` is {status}, on branch `{}`. {}\n", plain(branch), plain(why))?;
+    writeln!(to, "Run `{run}` is {status}, on branch `{}`. {}\n", plain(branch), plain(reason))?;
     let (from, to_end) = (moment(report.created_ms), moment(report.last_ms));
     let took = span(report.last_ms.saturating_sub(report.created_ms));
     writeln!(
         to,
         "From {from} to {to_end} UTC ({took}); resumed {} times. Used: {}.",
         report.resumes,
-        used_words(used)
+        used_words(resource_usage)
     )?;
     writeln!(to, "\n{}.", ledger_words(&report.ledger))?;
     if let Some(answer) = &report.answer {
@@ -76,8 +76,8 @@ fn features(report: &RunReport, to: &mut String) -> std::fmt::Result {
             plain(&row.id),
             plain(&row.title),
             row.attempts,
-            used_words(&row.used),
-            plain(&format!("{}{vacuous}{by_exit}{near}", row.why)),
+            used_words(&row.resource_usage),
+            plain(&format!("{}{vacuous}{by_exit}{near}", row.reason)),
         )?;
     }
     Ok(())
@@ -115,7 +115,7 @@ fn agents(report: &RunReport, to: &mut String) -> std::fmt::Result {
         to,
         "\n## Usage by agent\n\n| agent | plugin | calls | failed | time | tokens | cost | fuel |\n|---|---|---|---|---|---|---|---|"
     )?;
-    for Share { agent, plugin, calls, failed, worked_ms, used } in &report.agents {
+    for Share { agent, plugin, calls, failed, worked_ms, resource_usage: used } in &report.agents {
         let (tokens, cost) = (used.usage.tokens(), used.usage.cost_text());
         let (agent, plugin, time, fuel) = (plain(agent), plain(plugin), span(*worked_ms), short_number(used.fuel));
         writeln!(to, "| {agent} | {plugin} | {calls} | {failed} | {time} | {tokens} | {cost} | {fuel} |")?;

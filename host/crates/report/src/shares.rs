@@ -1,6 +1,8 @@
 //! Who used what of a run: each agent, planner and evaluator by its table, without what those it asked used.
 
+use super::published;
 use longhaul_api::runs::CarriedInvocation;
+use longhaul_api::wire::usage::WorkUsageView;
 use longhaul_core::InvocationId;
 use longhaul_core::event::{Event, RunEvent, WorkUsage};
 use longhaul_core::model::Usage;
@@ -21,7 +23,8 @@ pub(super) struct Share {
     /// From their begin to their end, waits included, in milliseconds.
     pub worked_ms: u64,
     /// By themselves.
-    pub used: WorkUsage,
+    #[serde(serialize_with = "published::<WorkUsage, WorkUsageView, _>")]
+    pub resource_usage: WorkUsage,
 }
 
 /// By table, what used the most tokens first.
@@ -56,15 +59,15 @@ pub(super) fn of(events: &[RunEvent], parts: &[CarriedInvocation]) -> Vec<Share>
             calls: 0,
             failed: 0,
             worked_ms: 0,
-            used: WorkUsage::default(),
+            resource_usage: WorkUsage::default(),
         });
         share.calls += 1;
         share.failed += u32::from(!ok);
         share.worked_ms += part.map_or(0, |part| part.until_ms.unwrap_or(part.from_ms).saturating_sub(part.from_ms));
-        share.used = share.used.plus(own);
+        share.resource_usage = share.resource_usage.plus(own);
     }
     let mut shares: Vec<Share> = shares.into_values().collect();
-    shares.sort_by_key(|share| std::cmp::Reverse((share.used.usage.tokens(), share.used.fuel)));
+    shares.sort_by_key(|share| std::cmp::Reverse((share.resource_usage.usage.tokens(), share.resource_usage.fuel)));
     shares
 }
 

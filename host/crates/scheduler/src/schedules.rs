@@ -168,7 +168,7 @@ impl SchedulerService {
             running: count(TaskStatus::Running),
             pending: count(TaskStatus::Pending),
             schedules: state.schedules.len(),
-            wake_ms: state.wake_ms(),
+            next_wake_ms: state.wake_ms(),
         }
     }
 

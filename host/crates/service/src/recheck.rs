@@ -101,7 +101,7 @@ async fn check(executor: &WorkExecutor, stored: &StoredRun, feature: &Feature) -
         job: WorkKind::Prepare { feature: spec.id.clone(), checks: spec.checks.clone() },
     };
     let ended = executor.perform(&work, &stored.state, &Cancel::default()).await;
-    let (failed, not_run) = match ended.end {
+    let (failed, error) = match ended.end {
         run::WorkEnd::Report(WorkReport::Prepared { vacuous: passed, .. }) => {
             (checks.iter().filter(|check| !passed.contains(check)).cloned().collect(), None)
         }
@@ -109,7 +109,7 @@ async fn check(executor: &WorkExecutor, stored: &StoredRun, feature: &Feature) -
         run::WorkEnd::Outage(outage) => (Vec::new(), Some(outage.to_string())),
         _ => (Vec::new(), Some("they were called off".to_owned())),
     };
-    FeatureRecheck { feature: spec.id.clone(), checks, failed, not_run }
+    FeatureRecheck { feature: spec.id.clone(), checks, failed, error }
 }
 
 fn regression(checked: &FeatureRecheck) -> Option<(String, String)> {

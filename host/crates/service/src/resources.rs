@@ -21,7 +21,7 @@ impl ResourceOperations for ServiceOperations<'_> {
         resources.runs = service.uses(&resources)?;
         resources.tasks = service.tasks(StatusFilter::Running).await?;
         let pending = service.tasks(StatusFilter::Pending).await?;
-        resources.tasks.extend(pending.into_iter().filter(|task| task.waits.is_some()));
+        resources.tasks.extend(pending.into_iter().filter(|task| task.waiting_for.is_some()));
         Ok(resources)
     }
 
@@ -49,7 +49,7 @@ impl Service {
             task: task.id.to_string(),
             agent: task.agent.to_string(),
             runs,
-            waits: task.waits_for,
+            waiting_for: task.waits_for,
         });
         Ok(uses.collect())
     }

@@ -174,15 +174,15 @@ test("an approval is answered in place, and the run goes on", async () => {
   const card = page.locator(".approval.is-open").first();
   await card.waitFor();
   const id = await card.getAttribute("data-key");
-  assert.equal((await ask(`/api/v1/approvals/${id}`)).standing, "open");
+  assert.equal((await ask(`/api/v1/approvals/${id}`)).status, "open");
   await button("Say what to do instead…", card).click();
   await card.getByRole("textbox", { name: "What to do instead" }).fill("y");
   await button("Send", card).click();
   await card.getByText("would be read as a decision").waitFor();
-  assert.equal((await ask(`/api/v1/approvals/${id}`)).standing, "open", "a slip of the finger is no yes");
+  assert.equal((await ask(`/api/v1/approvals/${id}`)).status, "open", "a slip of the finger is no yes");
   await button("Cancel", card).click();
   await button("Allow once", card).click();
-  await until("it is answered", async () => (await ask(`/api/v1/approvals/${id}`)).standing !== "open");
+  await until("it is answered", async () => (await ask(`/api/v1/approvals/${id}`)).status !== "open");
   await page.locator(`.approval[data-key="${id}"]`).waitFor({ state: "detached" });
 });
 

@@ -24,7 +24,7 @@ pub fn name(field: &str, text: &str) -> fault::Result<Name> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schema(as = Code))]
+#[cfg_attr(feature = "schema", schema(as = AgentCode))]
 pub enum AgentCodeView {
     /// Python, in the sandbox.
     Python {
@@ -93,7 +93,7 @@ impl TryFrom<AgentCodeView> for InnerCode {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schema(as = Limits))]
+#[cfg_attr(feature = "schema", schema(as = AgentLimits))]
 pub struct AgentLimitsView {
     /// Longest wall-clock time, in milliseconds. Default 300,000.
     pub timeout_ms: u64,
@@ -141,7 +141,7 @@ pub struct GrantedDirectory {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schema(as = Grants))]
+#[cfg_attr(feature = "schema", schema(as = AgentGrants))]
 pub struct AgentGrantsView {
     /// Hosts, such as `https://api.example.com`.
     pub hosts: Vec<String>,
@@ -301,6 +301,7 @@ impl AgentChange {
 /// A summary of an agent.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = AgentSummary))]
 pub struct AgentShort {
     /// Its name.
     pub name: String,
@@ -446,6 +447,7 @@ impl From<InnerResult> for ExecutionResultView {
 /// An execution that has ended.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = AgentExecution))]
 pub struct Executed {
     /// Its task; null if there was nothing to run.
     #[cfg_attr(feature = "schema", schema(required = true))]
@@ -481,20 +483,20 @@ pub struct ArtifactView {
     /// Counts its changes.
     pub version: u64,
     /// The author of this version.
-    pub made_by: String,
+    pub created_by: String,
 }
 
 impl From<InnerArtifact> for ArtifactView {
     fn from(inner: InnerArtifact) -> Self {
         let InnerArtifact { agent, state, summary, created_at, run_count, version, made_by } = inner;
-        Self { agent: agent.to_string(), state, summary, created_at, run_count, version, made_by }
+        Self { agent: agent.to_string(), state, summary, created_at, run_count, version, created_by: made_by }
     }
 }
 
 /// The current artifact of an agent.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = HandedOn))]
+#[cfg_attr(feature = "schema", schema(as = CurrentArtifact))]
 pub struct PassedArtifact {
     /// The artifact; null before the first run and after it was cleared.
     #[cfg_attr(feature = "schema", schema(required = true))]

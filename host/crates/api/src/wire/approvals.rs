@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", schema(as = Asks))]
+#[cfg_attr(feature = "schema", schema(as = ApprovalKind))]
 pub enum ApprovalKindView {
     /// A person decides whether a call may be made.
     Call,
@@ -24,7 +24,7 @@ pub enum ApprovalKindView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", schema(as = Standing))]
+#[cfg_attr(feature = "schema", schema(as = ApprovalStatus))]
 pub enum ApprovalStatusView {
     /// It has no answer.
     Open,
@@ -40,6 +40,7 @@ pub enum ApprovalStatusView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", schema(as = EffectClass))]
 pub enum Effect {
     /// It changes nothing.
     ReadOnly,
@@ -76,7 +77,7 @@ pub struct ApprovalView {
     /// Number of the entry in its journal.
     pub entry: u32,
     /// The kind of the approval.
-    pub asks: ApprovalKindView,
+    pub kind: ApprovalKindView,
     /// The tool.
     pub tool: String,
     /// Its function.
@@ -94,15 +95,15 @@ pub struct ApprovalView {
     /// Whether the tool runs commands.
     pub runs_commands: bool,
     /// The sources of untrusted words that the agent had read, if they are the reason to ask.
-    pub heard: Vec<String>,
+    pub untrusted_sources: Vec<String>,
     /// Whether the answer `a` is possible: it allows similar calls for the rest of the run.
-    pub by_rule: bool,
+    pub can_create_rule: bool,
     /// Time of the question, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// Its status.
-    pub standing: ApprovalStatusView,
+    pub status: ApprovalStatusView,
     /// Its status in words, with the answer.
-    pub words: String,
+    pub status_text: String,
     /// Time when it was answered, or when the run used the answer, in milliseconds since 1970-01-01 UTC.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub decided_ms: Option<u64>,
@@ -110,9 +111,9 @@ pub struct ApprovalView {
 
 impl From<inner::Approval> for ApprovalView {
     fn from(approval: inner::Approval) -> Self {
-        let words = approval.words();
-        let by_rule = approval.takes_rule();
-        let (standing, decided_ms) = match approval.standing {
+        let status_text = approval.words();
+        let can_create_rule = approval.takes_rule();
+        let (status, decided_ms) = match approval.standing {
             inner::ApprovalStatus::Open => (ApprovalStatusView::Open, None),
             inner::ApprovalStatus::Answered { at_ms, .. } => (ApprovalStatusView::Answered, Some(at_ms)),
             inner::ApprovalStatus::Used { at_ms, .. } => (ApprovalStatusView::Used, Some(at_ms)),
@@ -124,7 +125,7 @@ impl From<inner::Approval> for ApprovalView {
             run: invocation.run().to_string(),
             invocation: invocation.as_str().to_owned(),
             entry,
-            asks: match approval.asks {
+            kind: match approval.asks {
                 inner::ApprovalKind::Call => ApprovalKindView::Call,
                 inner::ApprovalKind::Question => ApprovalKindView::Question,
                 inner::ApprovalKind::Change => ApprovalKindView::Change,
@@ -132,16 +133,16 @@ impl From<inner::Approval> for ApprovalView {
             tool,
             function,
             arguments,
-            by_rule,
+            can_create_rule,
             component,
             agent: approval.agent,
             plugin: approval.plugin,
             effect: approval.effect.into(),
             runs_commands: approval.runs_commands,
-            heard: approval.heard,
+            untrusted_sources: approval.heard,
             at_ms: approval.at_ms,
-            standing,
-            words,
+            status,
+            status_text,
             decided_ms,
         }
     }
@@ -150,7 +151,7 @@ impl From<inner::Approval> for ApprovalView {
 /// A rule that allows calls for the rest of a run.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Rule))]
+#[cfg_attr(feature = "schema", schema(as = RunRule))]
 pub struct RunRuleView {
     /// Its id.
     pub id: String,
@@ -182,6 +183,7 @@ impl From<(RunId, inner::RunRule)> for RunRuleView {
 /// An approval with its answer.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = ApprovalOutcome))]
 pub struct Approved {
     /// The approval.
     pub approval: ApprovalView,
@@ -252,10 +254,10 @@ mod tests {
 
     /// The page used to offer it always, and the server refused it then.
     #[test]
-    fn by_rule_is_offered_where_a_rule_can_be_made() {
-        assert!(approval(inner::ApprovalKind::Call, "git status").by_rule);
-        assert!(!approval(inner::ApprovalKind::Call, "git status && rm -rf /").by_rule);
-        assert!(!approval(inner::ApprovalKind::Call, "env sh").by_rule);
-        assert!(!approval(inner::ApprovalKind::Question, "git status").by_rule);
+    fn a_rule_is_offered_where_one_can_be_made() {
+        assert!(approval(inner::ApprovalKind::Call, "git status").can_create_rule);
+        assert!(!approval(inner::ApprovalKind::Call, "git status && rm -rf /").can_create_rule);
+        assert!(!approval(inner::ApprovalKind::Call, "env sh").can_create_rule);
+        assert!(!approval(inner::ApprovalKind::Question, "git status").can_create_rule);
     }
 }

@@ -1,6 +1,6 @@
 //! Features: their specification and their state.
 
-use super::spent::WorkUsageView;
+use super::usage::WorkUsageView;
 use super::words;
 use longhaul_core::work as inner;
 use longhaul_harness::Feature as InnerFeature;
@@ -183,7 +183,7 @@ pub struct FeatureView {
     /// Its status.
     pub status: FeatureStatus,
     /// The reason of its status, in one line.
-    pub why: String,
+    pub reason: String,
     /// The reason why it is blocked; null unless its status is `blocked`.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub blocked_by: Option<BlockedBy>,
@@ -215,7 +215,7 @@ pub struct FeatureView {
     /// The reaction to its failure, by the plan.
     pub on_failure: OnFailureView,
     /// The usage of its work.
-    pub used: WorkUsageView,
+    pub resource_usage: WorkUsageView,
 }
 
 impl From<InnerFeature> for FeatureView {
@@ -234,7 +234,7 @@ impl From<InnerFeature> for FeatureView {
             checks,
             depends_on,
             status: feature.status.into(),
-            why: feature.why,
+            reason: feature.why,
             blocked_by: feature.blocked_by.map(Into::into),
             attempts: feature.attempts,
             sessions: feature.sessions,
@@ -248,7 +248,7 @@ impl From<InnerFeature> for FeatureView {
             confidence: feature.confidence,
             answer: feature.answer,
             on_failure: feature.on_failure.into(),
-            used: feature.used.into(),
+            resource_usage: feature.used.into(),
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct GraphStepView {
     /// The steps that it needs directly.
     pub needs: Vec<String>,
     /// Values that it made and that cannot be stored.
-    pub live_only: Vec<String>,
+    pub unstorable: Vec<String>,
     /// Standard output of its last run; bounded.
     pub stdout: String,
     /// Standard error of its last run; bounded.
@@ -83,7 +83,7 @@ impl From<inner::StepView> for GraphStepView {
             reads,
             writes,
             needs,
-            live_only,
+            unstorable: live_only,
             stdout,
             stderr,
             value,
@@ -116,8 +116,8 @@ impl From<inner::GraphChanges> for GraphChangesView {
 pub struct GraphRunView {
     /// Steps that ran, in their order, the failed ones included.
     pub ran: Vec<String>,
-    /// Steps that were answered with an earlier result for the same input.
-    pub answered: Vec<String>,
+    /// Steps whose earlier result for the same input was used.
+    pub reused: Vec<String>,
     /// Steps that failed.
     pub failed: Vec<String>,
     /// Steps that did not run, since one that they need failed.
@@ -133,7 +133,7 @@ pub struct GraphRunView {
 impl From<inner::ReplaySummary> for GraphRunView {
     fn from(of: inner::ReplaySummary) -> Self {
         let inner::ReplaySummary { ran, answered, failed, blocked, unknown, untouched, warnings } = of;
-        Self { ran, answered, failed, blocked, unknown, untouched, warnings }
+        Self { ran, reused: answered, failed, blocked, unknown, untouched, warnings }
     }
 }
 
@@ -143,15 +143,15 @@ pub struct GraphValueView {
     /// Its name.
     pub name: String,
     /// Its text; bounded.
-    pub shown: String,
+    pub text: String,
     /// The step that made it.
-    pub made_by: Option<String>,
+    pub producer: Option<String>,
 }
 
 impl From<inner::ValueView> for GraphValueView {
     fn from(of: inner::ValueView) -> Self {
         let inner::ValueView { name, shown, made_by } = of;
-        Self { name, shown, made_by }
+        Self { name, text: shown, producer: made_by }
     }
 }
 
@@ -165,15 +165,21 @@ pub struct GraphDiagnosisView {
     /// Related values.
     pub values: Vec<GraphValueView>,
     /// The step that is likely at fault.
-    pub culprit: String,
+    pub cause: String,
     /// The reason why that step is likely at fault.
-    pub why: String,
+    pub reason: String,
 }
 
 impl From<inner::DiagnosisView> for GraphDiagnosisView {
     fn from(of: inner::DiagnosisView) -> Self {
         let inner::DiagnosisView { step, failure, values, culprit, why } = of;
-        Self { step, failure: failure.into(), values: values.into_iter().map(Into::into).collect(), culprit, why }
+        Self {
+            step,
+            failure: failure.into(),
+            values: values.into_iter().map(Into::into).collect(),
+            cause: culprit,
+            reason: why,
+        }
     }
 }
 
@@ -185,7 +191,7 @@ pub struct GraphPatchView {
     /// Its source now.
     pub source: String,
     /// The change, and its reason.
-    pub why: String,
+    pub reason: String,
     /// Number of sources that were tried.
     pub tries: u32,
     /// The run that followed it.
@@ -195,7 +201,7 @@ pub struct GraphPatchView {
 impl From<inner::PatchView> for GraphPatchView {
     fn from(of: inner::PatchView) -> Self {
         let inner::PatchView { step, source, why, tries, replay } = of;
-        Self { step, source, why, tries, replay: replay.into() }
+        Self { step, source, reason: why, tries, replay: replay.into() }
     }
 }
 
@@ -235,12 +241,12 @@ pub struct GraphVersionView {
     /// Its time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The change, in one line.
-    pub what: String,
+    pub summary: String,
 }
 
 impl From<inner::GraphVersion> for GraphVersionView {
     fn from(of: inner::GraphVersion) -> Self {
         let inner::GraphVersion { number, at_ms, what } = of;
-        Self { number, at_ms, what }
+        Self { number, at_ms, summary: what }
     }
 }

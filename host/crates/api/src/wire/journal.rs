@@ -67,7 +67,7 @@ impl From<ResolutionView> for inner::Resolution {
 /// One call of an import.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Entry))]
+#[cfg_attr(feature = "schema", schema(as = JournalEntry))]
 pub struct JournalEntryView {
     /// Its number.
     pub number: u32,
@@ -119,7 +119,7 @@ impl From<(u32, inner::JournalEntry)> for JournalEntryView {
 /// The end of an invocation.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Finished))]
+#[cfg_attr(feature = "schema", schema(as = InvocationResult))]
 pub struct FinishedView {
     /// What the export returned, or the error that ended it: JSON as text.
     pub result: String,
@@ -134,6 +134,7 @@ pub struct FinishedView {
 /// Entries of a journal.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = JournalEntries))]
 pub struct Entries {
     /// Name of the invocation.
     pub invocation: String,
@@ -171,7 +172,7 @@ impl Entries {
 /// The result of the replay of one invocation.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Replayed))]
+#[cfg_attr(feature = "schema", schema(as = ReplayResult))]
 pub struct ReplayedView {
     /// Name of the invocation.
     pub invocation: String,
@@ -191,6 +192,7 @@ pub struct ReplayedView {
 /// The results of replays.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = ReplayResults))]
 pub struct Replays {
     /// One result for each invocation.
     pub invocations: Vec<ReplayedView>,

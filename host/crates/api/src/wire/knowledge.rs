@@ -1,7 +1,7 @@
 //! Decisions and memory of a project; proposals and trajectories of its agents.
 
 use super::features::FeatureSpecView;
-use super::spent::UsageView;
+use super::usage::UsageView;
 use super::words;
 use crate::memory::{MemoryItem as InnerMemory, MemoryScope};
 use crate::trajectories::{InvocationEnding, Trajectory as InnerTrajectory, TrajectoryStep};
@@ -63,7 +63,7 @@ pub struct DecisionView {
     /// Its relevance for the question, above 0; 0 without a question.
     pub relevance: f64,
     /// The reason why it is in the list, in one line.
-    pub why: String,
+    pub match_reason: String,
 }
 
 impl From<DecisionHit> for DecisionView {
@@ -84,7 +84,7 @@ impl From<DecisionHit> for DecisionView {
             score,
             lesson,
             relevance,
-            why,
+            match_reason: why,
         }
     }
 }
@@ -106,10 +106,10 @@ impl From<Vec<DecisionHit>> for Decisions {
 /// A memory entry.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Memory))]
+#[cfg_attr(feature = "schema", schema(as = MemoryEntry))]
 pub struct MemoryView {
-    /// Its kind.
-    pub shelf: MemoryScope,
+    /// Its scope.
+    pub scope: MemoryScope,
     /// Its key.
     pub key: String,
     /// Its value, any JSON.
@@ -136,7 +136,7 @@ impl From<InnerMemory> for MemoryView {
         let InnerMemory { shelf, key, note, expires_at_ms, score } = inner;
         let trust = serde_json::to_value(note.trust).ok();
         Self {
-            shelf,
+            scope: shelf,
             key,
             value: note.value,
             by: note.by,
@@ -152,6 +152,7 @@ impl From<InnerMemory> for MemoryView {
 /// Memory entries.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = MemoryEntries))]
 pub struct Memories {
     /// The entries, in the requested order.
     pub items: Vec<MemoryView>,
@@ -167,7 +168,7 @@ impl From<Vec<InnerMemory>> for Memories {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "change", rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", schema(as = Change))]
+#[cfg_attr(feature = "schema", schema(as = ProposedChange))]
 pub enum ProposedChangeView {
     /// Add a feature.
     AddFeature {
@@ -197,7 +198,7 @@ pub enum ProposedChangeView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", schema(as = ProposalStanding))]
+#[cfg_attr(feature = "schema", schema(as = ProposalStatus))]
 pub enum ProposalStatusView {
     /// No person has decided yet.
     Open,
@@ -225,13 +226,13 @@ pub struct ProposalView {
     /// The reason.
     pub reason: String,
     /// Its status.
-    pub standing: ProposalStatusView,
+    pub status: ProposalStatusView,
     /// Time of the decision, in milliseconds since 1970-01-01 UTC.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub decided_ms: Option<u64>,
     /// The reason of a rejection.
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub why: Option<String>,
+    pub rejection_reason: Option<String>,
 }
 
 impl From<InnerProposal> for ProposalView {
@@ -243,7 +244,7 @@ impl From<InnerProposal> for ProposalView {
             InnerChange::RestoreFeature { feature } => ProposedChangeView::RestoreFeature { feature },
             InnerChange::NewProject { name, goal } => ProposedChangeView::NewProject { name, goal },
         };
-        let (standing, decided_ms, why) = match inner.standing {
+        let (status, decided_ms, rejection_reason) = match inner.standing {
             InnerStanding::Open => (ProposalStatusView::Open, None, None),
             InnerStanding::Accepted { at_ms } => (ProposalStatusView::Accepted, Some(at_ms), None),
             InnerStanding::Rejected { at_ms, why } => (ProposalStatusView::Rejected, Some(at_ms), Some(why)),
@@ -255,9 +256,9 @@ impl From<InnerProposal> for ProposalView {
             change,
             line,
             reason: inner.reason,
-            standing,
+            status,
             decided_ms,
-            why,
+            rejection_reason,
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct PluginView {
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub digest: Option<String>,
     /// The grants that it asks for, one line each.
-    pub asks: Vec<String>,
+    pub requested_grants: Vec<String>,
     /// The reason why it cannot be read.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub error: Option<String>,

@@ -29,6 +29,7 @@ impl From<InnerUsage> for TreeUsage {
 /// Memory of a graphics card.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = GraphicsCard))]
 pub struct Card {
     /// Its model.
     pub name: String,

@@ -1,7 +1,7 @@
 //! Projects and runs.
 
 use super::features::FeatureView;
-use super::spent::{LedgerDetails, UsageView, WorkUsageView};
+use super::usage::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
 use crate::projects::CreatedProject;
 use crate::runs::{AffectedRun, CommitLog, OpenQuestion, ProjectSummary, RunSummary, Status};
@@ -19,7 +19,7 @@ words! {
         Planning,
         /// Agents work on its features.
         Working,
-        /// It waits for a person, or for a service until `wakes_at_ms`.
+        /// It waits for a person, or for a service until `next_wake_ms`.
         Parked,
         /// A person paused it.
         Paused,
@@ -53,6 +53,7 @@ words! {
 /// Number of features that pass.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = PassingCount))]
 pub struct Passing {
     /// Features that pass.
     pub done: usize,
@@ -108,6 +109,7 @@ impl From<ProjectSummary> for ProjectView {
 /// A new project.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = CreatedProject))]
 pub struct ProjectMade {
     /// Its name.
     pub project: String,
@@ -162,7 +164,7 @@ pub struct RunView {
     pub active: bool,
     /// Time of its next attempt, in milliseconds since 1970-01-01 UTC, if it waits for a service.
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub wakes_at_ms: Option<u64>,
+    pub next_wake_ms: Option<u64>,
 }
 
 impl From<RunSummary> for RunView {
@@ -178,7 +180,7 @@ impl From<RunSummary> for RunView {
             created_ms: inner.created_ms,
             last_ms: inner.last_ms,
             active: inner.active,
-            wakes_at_ms: inner.wakes_at_ms,
+            next_wake_ms: inner.wakes_at_ms,
         }
     }
 }
@@ -214,14 +216,14 @@ pub struct RunDetails {
     pub summary: RunView,
     /// The branch of its commits; empty for an ask.
     pub branch: String,
-    /// The question, if it is an ask.
+    /// The goal of the request, if it is an ask.
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub asked: Option<String>,
+    pub goal: Option<String>,
     /// Its answer, once there is one.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub answer: Option<AnswerView>,
     /// The reason why it waits or ended, in one line.
-    pub why: String,
+    pub reason: String,
     /// The question about an effect that it waits for: the first of `questions`.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub question: Option<String>,
@@ -230,7 +232,7 @@ pub struct RunDetails {
     /// Its features; with `depends_on` they are its plan.
     pub features: Vec<FeatureView>,
     /// Its usage.
-    pub used: WorkUsageView,
+    pub resource_usage: WorkUsageView,
     /// Its usage in all attempts, and its caps.
     pub ledger: LedgerDetails,
     /// The cap on money, in millionths of a US dollar.
@@ -245,13 +247,13 @@ impl From<Status> for RunDetails {
         Self {
             summary: inner.summary.into(),
             branch: inner.branch,
-            asked: inner.asked,
+            goal: inner.asked,
             answer: inner.synthesis.map(Into::into),
-            why: inner.why,
+            reason: inner.why,
             question: inner.question,
             questions: inner.questions,
             features: inner.features.into_iter().map(Into::into).collect(),
-            used: inner.used.into(),
+            resource_usage: inner.used.into(),
             ledger: inner.ledger.into(),
             cost_microdollars_max: inner.cost_microdollars_max,
             tokens_max: inner.tokens_max,
@@ -262,6 +264,7 @@ impl From<Status> for RunDetails {
 /// The run of an operation.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = RunReference))]
 pub struct RunNamed {
     /// Its name.
     pub run: String,
@@ -304,6 +307,7 @@ impl From<Logged> for Commit {
 /// The commits of a run.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = CommitLog))]
 pub struct Log {
     /// The branch.
     pub branch: String,
@@ -335,7 +339,7 @@ pub struct RunCost {
     /// Tokens and money.
     pub usage: UsageView,
     /// The most that interrupted calls of models may have cost beside that.
-    pub cut_off: UsageView,
+    pub interrupted_usage_max: UsageView,
     /// Replies of models.
     pub model_calls: u32,
     /// Calls of tools.

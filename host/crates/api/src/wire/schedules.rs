@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schema(as = Trigger))]
 pub enum TriggerForm {
     /// Times of the clock.
     Cron {
@@ -93,8 +94,8 @@ impl NewSchedule {
 /// Counts of the fires of a schedule since it was first made.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Tally))]
-pub struct ScheduleTallyView {
+#[cfg_attr(feature = "schema", schema(as = ScheduleCounts))]
+pub struct ScheduleCountsView {
     /// Fires that became tasks.
     pub tasks: u64,
     /// Tasks that completed.
@@ -139,7 +140,7 @@ pub struct ScheduleDetails {
     /// Its tasks that have not ended.
     pub open: Vec<String>,
     /// Counts of its fires.
-    pub tally: ScheduleTallyView,
+    pub counts: ScheduleCountsView,
 }
 
 impl From<ScheduleView> for ScheduleDetails {
@@ -158,7 +159,7 @@ impl From<ScheduleView> for ScheduleDetails {
             retries_max: schedule.retries_max,
             next_ms,
             open: open.iter().map(ToString::to_string).collect(),
-            tally: ScheduleTallyView {
+            counts: ScheduleCountsView {
                 tasks: tally.tasks,
                 completed: tally.completed,
                 failed: tally.failed,
@@ -187,23 +188,23 @@ pub struct SkippedFires {
     /// Their number.
     pub count: u32,
     /// Whether there were more than were counted.
-    pub more: bool,
+    pub has_more: bool,
     /// The reason: `missed`, `still_waiting`, `queue_full` or `withdrawn`.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
-    pub why: Value,
+    pub reason: Value,
 }
 
 impl From<InnerSkipped> for SkippedFires {
     fn from(inner: InnerSkipped) -> Self {
         let InnerSkipped { first_ms, last_ms, count, more, why, .. } = inner;
-        Self { first_ms, last_ms, count, more, why: serde_json::to_value(why).unwrap_or_default() }
+        Self { first_ms, last_ms, count, has_more: more, reason: serde_json::to_value(why).unwrap_or_default() }
     }
 }
 
 /// Fires that became no task.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Skipped))]
+#[cfg_attr(feature = "schema", schema(as = SkippedFireList))]
 pub struct SkippedPage {
     /// The fires, the newest first.
     pub items: Vec<SkippedFires>,
@@ -258,12 +259,12 @@ impl From<TaskStatusView> for StatusFilter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "schema", schema(as = Cause))]
+#[cfg_attr(feature = "schema", schema(as = TaskCause))]
 pub enum TaskCauseView {
     /// The clock.
     Time,
     /// A person or a program.
-    Hand,
+    Manual,
     /// The end of another task.
     After,
 }
@@ -271,7 +272,7 @@ pub enum TaskCauseView {
 /// One attempt of a task.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Attempt))]
+#[cfg_attr(feature = "schema", schema(as = TaskAttempt))]
 pub struct AttemptDetails {
     /// Time of its start, in milliseconds since 1970-01-01 UTC.
     pub started_ms: u64,
@@ -340,7 +341,7 @@ pub struct TaskDetails {
     pub max_retries: u32,
     /// The reason why it does not run although it is due.
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub waits_for: Option<String>,
+    pub waiting_for: Option<String>,
     /// Its attempts, the first one first.
     pub attempts: Vec<AttemptDetails>,
 }
@@ -354,7 +355,7 @@ impl From<TaskView> for TaskDetails {
             status: inner.status.into(),
             cause: match inner.cause {
                 InnerCause::Time => TaskCauseView::Time,
-                InnerCause::Hand { .. } => TaskCauseView::Hand,
+                InnerCause::Hand { .. } => TaskCauseView::Manual,
                 InnerCause::After { .. } => TaskCauseView::After,
             },
             fire_ms: inner.fire_ms,
@@ -362,7 +363,7 @@ impl From<TaskView> for TaskDetails {
             ended_ms: inner.ended_ms,
             retry_count: inner.retry_count,
             max_retries: inner.retries_max,
-            waits_for: inner.waits_for,
+            waiting_for: inner.waits_for,
             attempts: inner.attempts.into_iter().map(Into::into).collect(),
         }
     }
@@ -399,6 +400,7 @@ impl From<TaskList> for AgentTasks {
 /// A retry of a task.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = TaskRetry))]
 pub struct Retried {
     /// A message for people.
     pub message: String,

@@ -60,7 +60,7 @@ pub struct PowerView {
     /// The table of `longhaul.toml`.
     pub table: String,
     /// Its text for people.
-    pub what: String,
+    pub description: String,
     /// Whether a run without configuration could reach the same.
     pub is_plain: bool,
 }
@@ -69,7 +69,7 @@ impl From<&Power> for PowerView {
     fn from(inner: &Power) -> Self {
         let Power { kind, table, what, is_plain } = inner;
         let kind = serde_json::to_value(kind).unwrap_or_default();
-        Self { kind, table: table.clone(), what: what.clone(), is_plain: *is_plain }
+        Self { kind, table: table.clone(), description: what.clone(), is_plain: *is_plain }
     }
 }
 

@@ -138,8 +138,8 @@ struct Answering {
     did_not_happen: bool,
     #[serde(default)]
     skip: bool,
-    #[serde(default)]
-    take_back: bool,
+    #[serde(default, alias = "take_back")]
+    retract: bool,
 }
 
 impl VerbKind {
@@ -175,7 +175,7 @@ impl VerbKind {
                     "happened": { "description": "The effect happened, and this is its result" },
                     "did_not_happen": flag("The effect did not happen: execute it"),
                     "skip": flag("Do not execute the effect; the agent gets an error"),
-                    "take_back": flag("Take back an answer about an effect, possible until the run has used it"),
+                    "retract": flag("Retract the answer about an effect, possible until the run has used it"),
                 });
                 (properties, json!([]))
             }
@@ -269,7 +269,7 @@ async fn answer(context: &Context, args: Answering) -> fault::Result<VerbResult>
     };
     let waits = status(context, args.run.clone()).await?;
     let run = RunRef::Named(waits.summary.run.to_string());
-    if args.take_back {
+    if args.retract {
         let (feature, question) = (args.feature, args.question);
         return told(RunNamed::from(context.take_back_answer(TakeBackAnswer { run, feature, question }).await?));
     }

@@ -198,7 +198,7 @@ pub fn status(context: &Context, status: &SchedulerStatus) -> fault::Result<Exit
     }
     let works = if status.working { "a scheduler works" } else { "no scheduler works: `longhaul schedule work`" };
     let next =
-        status.wake_ms.map_or_else(|| "nothing is due".to_owned(), |wake_ms| format!("next {}", rfc3339(wake_ms)));
+        status.next_wake_ms.map_or_else(|| "nothing is due".to_owned(), |at_ms| format!("next {}", rfc3339(at_ms)));
     let (running, pending, max, schedules) = (status.running, status.pending, status.concurrent_max, status.schedules);
     outln!("{works}; {running} of at most {max} tasks run, {pending} wait, {}; {next}", counted(schedules, "schedule"));
     Ok(Exit::Done)

@@ -157,7 +157,15 @@ mod tests {
     use super::super::gate::needs_token;
     use super::super::scopes::OperationScope;
     use super::*;
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
     use std::collections::BTreeSet;
+
+    /// Words of the early drafts that the field has other words for. No published name contains one.
+    const PRIVATE_WORDS: &[&str] = &[
+        "asks", "culprit", "handed", "heard", "held", "letter", "letters", "said", "shelf", "speaker", "spent",
+        "standing", "tally", "took", "waits", "wakes", "why",
+    ];
 
     #[test]
     fn every_operation_has_its_scope_and_its_description() {
@@ -180,5 +188,63 @@ mod tests {
         for OperationScope { method, path, .. } in scopes.0 {
             assert!(described.contains(&(method.clone(), path.clone())), "{method} {path} is described");
         }
+    }
+
+    #[test]
+    fn no_published_name_contains_a_private_word() {
+        let mut api = operations().router.into_openapi();
+        document::complete(&mut api, &OperationScopes::default());
+        let mut published = BTreeSet::new();
+        add_names(&serde_json::to_value(&api).expect("a document"), &mut published);
+        for name in ["ApprovalStatus", "next_wake_ms", "scope"] {
+            assert!(published.contains(name), "`{name}` is published: {published:?}");
+        }
+        let is_private = |name: &&String| words(name).iter().any(|word| PRIVATE_WORDS.contains(&word.as_str()));
+        let private: Vec<&String> = published.iter().filter(is_private).collect();
+        assert!(private.is_empty(), "use the words of the field: {private:?}");
+    }
+
+    /// Adds the names of the schemas, the properties and the parameters anywhere in a document.
+    fn add_names(value: &Value, published: &mut BTreeSet<String>) {
+        value.as_array().into_iter().flatten().for_each(|item| add_names(item, published));
+        for (key, value) in value.as_object().into_iter().flatten() {
+            match (key.as_str(), value) {
+                ("schemas" | "properties", Value::Object(named)) => published.extend(named.keys().cloned()),
+                ("parameters", Value::Array(list)) => {
+                    published.extend(list.iter().filter_map(|one| one["name"].as_str()).map(str::to_owned));
+                }
+                _ => (),
+            }
+            add_names(value, published);
+        }
+    }
+
+    /// The words of a name such as `RunStatus` or `next_wake_ms`, in lower case.
+    fn words(name: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        for char in name.chars() {
+            if !char.is_ascii_alphanumeric() || char.is_ascii_uppercase() {
+                words.push(String::new());
+            }
+            if let Some(word) = words.last_mut().filter(|_| char.is_ascii_alphanumeric()) {
+                word.push(char.to_ascii_lowercase());
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn requests_are_read_under_the_names_of_early_drafts() {
+        check_is_read::<knowledge::MemoryQuery>(&json!({ "shelf": "fact" }));
+        check_is_read::<knowledge::ForgetQuery>(&json!({ "key": "port", "shelf": "fact" }));
+        check_is_read::<knowledge::Rejection>(&json!({ "why": "not now" }));
+        check_is_read::<runs::NewAnswer>(&json!({ "take_back": true }));
+    }
+
+    /// Unknown fields are refused, so a request that is read has known ones alone.
+    #[track_caller]
+    fn check_is_read<T: DeserializeOwned>(request: &Value) {
+        let read = serde_json::from_value::<T>(request.clone());
+        assert!(read.is_ok(), "{request}: {:?}", read.err());
     }
 }

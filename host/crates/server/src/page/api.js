@@ -134,10 +134,11 @@ export const revokeRule = (id, rule) => call("DELETE", run(id, `/rules/${part(ru
 export const decisions = (id, question, signal) => get(run(id, "/decisions"), { question, limit: 50 }, signal);
 export const judge = (id, decision, body) => post(run(id, `/decisions/${part(decision)}/judge`), body);
 export const memory = (id, query, signal) => get(run(id, "/memory"), { ...query, limit: 100 }, signal);
-export const forget = (id, key, shelf) => call("DELETE", run(id, "/memory"), { query: { key, shelf } });
+export const forget = (id, key, scope) => call("DELETE", run(id, "/memory"), { query: { key, scope } });
 export const proposals = (id, signal) => get(run(id, "/proposals"), null, signal);
 export const acceptProposal = (id, proposal) => post(run(id, `/proposals/${part(proposal)}/accept`));
-export const rejectProposal = (id, proposal, why) => post(run(id, `/proposals/${part(proposal)}/reject`), { why });
+export const rejectProposal = (id, proposal, reason) =>
+  post(run(id, `/proposals/${part(proposal)}/reject`), { reason });
 
 export const costs = (query, signal) => get(`${V1}/costs`, query, signal);
 

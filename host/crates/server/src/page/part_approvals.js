@@ -40,10 +40,10 @@ const EFFECTS = {
 
 /** The card of one approval. `done()` is called when it was answered. */
 export function approvalCard(approval, { done, withRun = true } = {}) {
-  const isOpen = approval.standing === "open";
+  const isOpen = approval.status === "open";
   const name = `${approval.tool}.${approval.function}`;
-  const isQuestion = approval.asks === "question";
-  const isChange = approval.asks === "change";
+  const isQuestion = approval.kind === "question";
+  const isChange = approval.kind === "change";
   const wants = isChange ? "A feature changes protected files" : [approval.agent, " wants to call ", h("code", null, name)];
   const title = isQuestion ? [approval.agent, " asks"] : wants;
   const card = h(
@@ -81,7 +81,7 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
               approval.runs_commands && [" ", chip("runs commands", "wait")],
             ],
       ],
-      ["Heard", approval.heard?.length ? approval.heard.join(", ") : null],
+      ["Untrusted sources", approval.untrusted_sources?.length ? approval.untrusted_sources.join(", ") : null],
       ["Plugin", approval.plugin],
       ["Run", withRun ? link(`#/runs/${approval.run}`, mono(approval.run)) : null],
       ["Work", oneLine(String(approval.invocation).split("/").slice(1).join("/"), 80)],
@@ -94,9 +94,9 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
       h(
         "p",
         null,
-        status(approval.standing),
+        status(approval.status),
         " ",
-        h("span", { class: "muted" }, approval.words, approval.decided_ms && [" · ", when(approval.decided_ms)]),
+        h("span", { class: "muted" }, approval.status_text, approval.decided_ms && [" · ", when(approval.decided_ms)]),
       ),
     );
   else if (may("approve")) add(card, isQuestion ? reply(approval, done) : decide(approval, done));
@@ -149,7 +149,7 @@ function decide(approval, done) {
       { class: "actions" },
       button("Allow once", { kind: "main", sign: "done", focus: `y-${approval.id}`, run: say("y", "Allowed once") }),
       // Where no rule can be made of the call, the server refuses it.
-      approval.by_rule &&
+      approval.can_create_rule &&
         button("Allow for this run", {
           focus: `a-${approval.id}`,
           title: "By a rule for what is like it, until the run ends",

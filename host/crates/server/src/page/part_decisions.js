@@ -90,7 +90,7 @@ function card(run, one, question, refresh) {
       " · ",
       when(one.at_ms),
       one.score !== null && one.score !== undefined && ` · score ${one.score}`,
-      question && one.why && ` · chosen: ${one.why}`,
+      question && one.match_reason && ` · chosen: ${one.match_reason}`,
     ),
     one.tags?.length > 0 &&
       h(

@@ -119,7 +119,7 @@ function row(box, feature, open) {
         "span",
         { class: "feature-name" },
         h("b", null, feature.title || feature.id),
-        h("span", { class: "sub" }, mono(feature.id), feature.why && ` · ${cut(feature.why, 140)}`),
+        h("span", { class: "sub" }, mono(feature.id), feature.reason && ` · ${cut(feature.reason, 140)}`),
       ),
       h(
         "span",
@@ -145,6 +145,7 @@ function row(box, feature, open) {
 /** A feature at length, to be read. */
 function show(box, element, body, feature) {
   element.removeAttribute("data-held");
+  const usage = feature.resource_usage?.usage;
   fill(
     body,
     feature.instruction && plain(feature.instruction),
@@ -186,9 +187,9 @@ function show(box, element, body, feature) {
       ["Passed before the work", feature.vacuous?.join(", ")],
       [
         "Tokens",
-        feature.used ? short((feature.used.usage?.input_tokens ?? 0) + (feature.used.usage?.output_tokens ?? 0)) : null,
+        usage ? short((usage.input_tokens ?? 0) + (usage.output_tokens ?? 0)) : null,
       ],
-      ["Money", costNote(feature.used?.usage) ? cost(feature.used.usage) : null],
+      ["Money", costNote(usage) ? cost(usage) : null],
     ]),
     feature.status === "blocked" && feature.blocked_by === "question" && may("run") && answer(box, feature),
     may("run") && actions(box, element, body, feature),

@@ -15,8 +15,8 @@ export function ledger(place, run) {
     const total = book.total;
     const rows = [...book.rows].sort(
       (a, b) =>
-        knownCost(b.spent.usage) - knownCost(a.spent.usage) ||
-        tokensOf(b.spent.usage) - tokensOf(a.spent.usage),
+        knownCost(b.resource_usage.usage) - knownCost(a.resource_usage.usage) ||
+        tokensOf(b.resource_usage.usage) - tokensOf(a.resource_usage.usage),
     );
     redraw(
       place,
@@ -64,9 +64,9 @@ const knownCost = (usage) => usage?.cost_microdollars ?? usage?.cost_microdollar
 const tokensOf = (usage) => usage.input_tokens + usage.output_tokens;
 
 function caps(book, total) {
-  const charged = (name) => (total.usage[name] ?? 0) + (total.cut_off?.[name] ?? 0);
+  const charged = (name) => (total.usage[name] ?? 0) + (total.interrupted_usage_max?.[name] ?? 0);
   const all = [
-    ["Money", knownCost(total.usage) + knownCost(total.cut_off), book.caps.cost_microdollars_max, money],
+    ["Money", knownCost(total.usage) + knownCost(total.interrupted_usage_max), book.caps.cost_microdollars_max, money],
     ["Tokens", charged("input_tokens") + charged("output_tokens"), book.caps.tokens_max, short],
     ["Time at work", book.wall_ms, book.wall_ms_max, duration],
     ["Answers of models", total.model_calls, book.caps.model_calls_max, count],
@@ -121,10 +121,10 @@ const columns = (run) => [
     name: "Work",
     cell: (row) => link(`#/runs/${run.run}/journal?i=${encodeURIComponent(row.invocation)}`, shortName(row.invocation)),
   },
-  { name: "Money", numeric: true, cell: (row) => cost(row.spent.usage) },
-  { name: "Tokens read", numeric: true, cell: (row) => count(row.spent.usage.input_tokens) },
-  { name: "Written", numeric: true, cell: (row) => count(row.spent.usage.output_tokens) },
-  { name: "Model", numeric: true, hide: "phone", cell: (row) => count(row.spent.model_calls) },
-  { name: "Tools", numeric: true, hide: "phone", cell: (row) => count(row.spent.tool_calls) },
-  { name: "Fuel", numeric: true, hide: "phone", cell: (row) => short(row.spent.fuel) },
+  { name: "Money", numeric: true, cell: (row) => cost(row.resource_usage.usage) },
+  { name: "Tokens read", numeric: true, cell: (row) => count(row.resource_usage.usage.input_tokens) },
+  { name: "Written", numeric: true, cell: (row) => count(row.resource_usage.usage.output_tokens) },
+  { name: "Model", numeric: true, hide: "phone", cell: (row) => count(row.resource_usage.model_calls) },
+  { name: "Tools", numeric: true, hide: "phone", cell: (row) => count(row.resource_usage.tool_calls) },
+  { name: "Fuel", numeric: true, hide: "phone", cell: (row) => short(row.resource_usage.fuel) },
 ];

@@ -15,17 +15,17 @@ const SCOPES = [
 ];
 
 export async function memory(ctx, place, run) {
-  const wanted = { query: "", shelf: "" };
+  const wanted = { query: "", scope: "" };
   const search = input({
     type: "search",
     placeholder: "Search by meaning or words",
     "aria-label": "Search the memory",
     data: { search: "" },
   });
-  const shelf = select(SCOPES, "", { "aria-label": "Scope" });
+  const scope = select(SCOPES, "", { "aria-label": "Scope" });
   const list = h("div", { class: "stack" });
   const none = h("div");
-  const ask = h("form", { class: "toolbar", role: "search" }, search, shelf, button("Search", { type: "submit" }));
+  const ask = h("form", { class: "toolbar", role: "search" }, search, scope, button("Search", { type: "submit" }));
   fill(place, h("h2", { class: "unseen" }, "Memory"), ask, none, list);
   const { refresh } = await live(ctx, {
     place: list,
@@ -34,7 +34,7 @@ export async function memory(ctx, place, run) {
     load: (signal) => api.memory(run, { ...wanted }, signal),
     draw: ({ items }) => {
       keyed(list, items, {
-        key: (one) => `${one.shelf}/${one.key}`,
+        key: (one) => `${one.scope}/${one.key}`,
         mark: (one) => JSON.stringify(one),
         make: (one) => card(run, one, () => refresh()),
       });
@@ -47,32 +47,25 @@ export async function memory(ctx, place, run) {
   });
   const go = (event) => {
     event.preventDefault();
-    Object.assign(wanted, { query: search.value.trim(), shelf: shelf.value });
+    Object.assign(wanted, { query: search.value.trim(), scope: scope.value });
     refresh();
   };
   ask.addEventListener("submit", go);
-  shelf.addEventListener("change", go);
+  scope.addEventListener("change", go);
 }
 
 function card(run, one, refresh) {
-  const text = one.text ?? one.note?.text ?? pretty(one.note ?? "");
-  const facts = Object.entries(one.note ?? {}).filter(
-    ([name, value]) =>
-      name !== "text" &&
-      ["string", "number"].includes(typeof value) &&
-      !name.endsWith("_ms") &&
-      String(value) !== "" &&
-      String(value).length < 80,
-  );
+  const text = typeof one.value === "string" ? one.value : pretty(one.value);
+  const facts = ["by", "run", "trust"].filter((name) => one[name]);
   return h(
     "article",
     { class: "card" },
-    h("div", { class: "card-head" }, h("h3", null, mono(one.key)), chip(words(one.shelf))),
+    h("div", { class: "card-head" }, h("h3", null, mono(one.key)), chip(words(one.scope))),
     plain(text),
     h(
       "p",
       { class: "hint" },
-      facts.map(([name, value], index) => [index > 0 && " · ", `${words(name)} ${value}`]),
+      facts.map((name, index) => [index > 0 && " · ", `${words(name)} ${one[name]}`]),
       one.expires_at_ms && [" · over ", when(one.expires_at_ms)],
     ),
     may("run") &&
@@ -84,7 +77,7 @@ function card(run, one, refresh) {
           kind: "danger",
           run: () =>
             confirm("Forget it", `${one.key} is removed, and no run gets it again.`, "Forget", async () => {
-              await api.forget(run, one.key, one.shelf);
+              await api.forget(run, one.key, one.scope);
               toast("Forgotten.");
               await refresh();
             }),

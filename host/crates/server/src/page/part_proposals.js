@@ -36,15 +36,15 @@ const WHAT = {
 };
 
 function card(run, one, refresh) {
-  const subject = one.change.spec?.title ?? one.change.feature ?? one.change.name ?? "";
+  const subject = one.change.feature?.title ?? one.change.feature ?? one.change.name ?? "";
   const reject = () =>
     dialog("Reject the proposal", (close) => {
-      const why = input({ name: "why" });
-      return form("Reject", [field("Why", why, { name: "why" })], {
+      const reason = input({ name: "reason" });
+      return form("Reject", [field("Reason", reason, { name: "reason" })], {
         action: "Reject",
         cancel: close,
         submit: async () => {
-          await api.rejectProposal(run.run, one.id, why.value);
+          await api.rejectProposal(run.run, one.id, reason.value);
           close();
           await refresh();
         },
@@ -55,8 +55,8 @@ function card(run, one, refresh) {
     { class: "card" },
     h("h3", null, WHAT[one.change.change] ?? one.change.change, subject && `: ${subject}`),
     one.reason && plain(one.reason),
-    one.standing !== "open"
-      ? status(one.standing)
+    one.status !== "open"
+      ? status(one.status)
       : may("run") &&
           h(
             "div",

@@ -268,7 +268,7 @@ function artifactCard(ctx, agent, held) {
       ["Runs", String(held.run_count)],
       ["Version", String(held.version)],
       ["Made", when(Date.parse(held.created_at))],
-      ["By", held.made_by],
+      ["By", held.created_by],
     ]),
     held.summary && plain(held.summary),
     plain(pretty(held.state), { code: true, label: "State" }),

@@ -41,7 +41,7 @@ export async function show(ctx) {
     draw: (page) => {
       keyed(list, page.items, {
         key: (one) => one.id,
-        mark: (one) => one.standing,
+        mark: (one) => one.status,
         make: (one) => approvalCard(one, { done: () => refresh() }),
       });
       redraw(
@@ -72,11 +72,11 @@ const COLUMNS = [
   {
     name: "Call",
     cell: (row) => [
-      h("b", null, row.asks === "question" ? "question" : `${row.tool}.${row.function}`),
+      h("b", null, row.kind === "question" ? "question" : `${row.tool}.${row.function}`),
       h("span", { class: "sub" }, row.agent),
     ],
   },
-  { name: "Outcome", cell: (row) => [status(row.standing), h("span", { class: "sub" }, row.words)] },
+  { name: "Outcome", cell: (row) => [status(row.status), h("span", { class: "sub" }, row.status_text)] },
   { name: "Run", cell: (row) => link(`#/runs/${row.run}`, mono(row.run)) },
   { name: "Asked", numeric: true, cell: (row) => when(row.at_ms) },
 ];

@@ -50,7 +50,8 @@ const COLUMNS = [
     numeric: true,
     cell: (one) => [
       cost(one.usage),
-      costNote(one.cut_off) && h("span", { class: "sub" }, `+ ${cost(one.cut_off)} cut off`),
+      costNote(one.interrupted_usage_max) &&
+        h("span", { class: "sub" }, `+ at most ${cost(one.interrupted_usage_max)} interrupted`),
     ],
   },
   { name: "Tokens read", numeric: true, cell: (one) => count(one.usage.input_tokens) },

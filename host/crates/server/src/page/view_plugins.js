@@ -65,11 +65,11 @@ const COLUMNS = [
     cell: (one) =>
       one.error
         ? h("span", { class: "tone-bad" }, one.error)
-        : one.asks?.length > 0
+        : one.requested_grants?.length > 0
           ? h(
               "ul",
               { class: "dots" },
-              one.asks.map((ask) => h("li", null, ask)),
+              one.requested_grants.map((grant) => h("li", null, grant)),
             )
           : h("span", { class: "muted" }, "nothing"),
   },

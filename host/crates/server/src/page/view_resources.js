@@ -132,8 +132,8 @@ function lists(now) {
 function waitingOf(now) {
   const own = (list, name) =>
     (list ?? [])
-      .filter((one) => one.waits)
-      .map((one) => ({ [name]: one[name], of: one.project ?? one.agent, reason: one.waits }));
+      .filter((one) => one.waiting_for)
+      .map((one) => ({ [name]: one[name], of: one.project ?? one.agent, reason: one.waiting_for }));
   return [...own(now.runs, "run"), ...own(now.tasks, "task")];
 }
 

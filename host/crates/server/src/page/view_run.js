@@ -67,7 +67,7 @@ export async function show(ctx) {
     },
     draw: ({ run, open }) => {
       now = run;
-      ctx.title(`${run.asked ? "Ask" : run.project} · ${words(run.status)}`);
+      ctx.title(`${run.goal ? "Ask" : run.project} · ${words(run.status)}`);
       redraw(
         head,
         runHead(
@@ -128,7 +128,7 @@ const PARTS = {
 };
 
 function runHead(run, part, newest, refresh) {
-  const usage = run.ledger?.total?.usage ?? run.used?.usage ?? {};
+  const usage = run.ledger?.total?.usage ?? run.resource_usage?.usage ?? {};
   const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
   const cap = run.cost_microdollars_max;
   return [
@@ -144,7 +144,7 @@ function runHead(run, part, newest, refresh) {
       h(
         "div",
         null,
-        h("h1", null, run.asked ? cutTitle(run.asked) : run.project),
+        h("h1", null, run.goal ? cutTitle(run.goal) : run.project),
         h("p", { class: "hint" }, mono(run.run), run.branch && [" · ", mono(run.branch)]),
       ),
       may("run") && orders(run, newest, refresh),
@@ -160,9 +160,9 @@ function runHead(run, part, newest, refresh) {
       h("span", { class: "muted" }, "begun ", when(run.created_ms)),
       tokens > 0 && h("span", { class: "muted" }, `${short(tokens)} tokens`),
       costNote(usage) && h("span", { class: "muted" }, costNote(usage), cap && ` of ${money(cap)}`),
-      run.wakes_at_ms && h("span", { class: "tone-wait" }, "next attempt ", when(run.wakes_at_ms)),
+      run.next_wake_ms && h("span", { class: "tone-wait" }, "next attempt ", when(run.next_wake_ms)),
     ),
-    run.why && !["working", "planning"].includes(run.status) && h("p", { class: "why" }, run.why),
+    run.reason && !["working", "planning"].includes(run.status) && h("p", { class: "why" }, run.reason),
     run.answer &&
       h(
         "div",
@@ -318,7 +318,7 @@ function drawAsks(place, run, open, part, refresh) {
   if (part !== "live") return drawNotice(place, run, open.total + run.questions.length);
   const items = open.items.map((approval) => ({
     key: approval.id,
-    mark: approval.standing,
+    mark: approval.status,
     make: () => approvalCard(approval, { done: refresh, withRun: false }),
   }));
   for (const asked of run.questions) {
@@ -350,7 +350,7 @@ function effectCard(run, asked, refresh) {
     { class: "approval is-open", "aria-label": "Question" },
     h("div", { class: "approval-head" }, h("h2", null, "The run waits for you")),
     plain(asked.text),
-    plain(asked.answer_with, { code: true }),
+    plain(asked.answer_command, { code: true }),
     may("run") &&
       h(
         "div",

@@ -63,7 +63,7 @@ export function runTable(runs, { withProject = true } = {}) {
       name: "Status",
       cell: (run) => [
         status(run.status),
-        run.wakes_at_ms && h("span", { class: "sub" }, "next attempt ", when(run.wakes_at_ms)),
+        run.next_wake_ms && h("span", { class: "sub" }, "next attempt ", when(run.next_wake_ms)),
       ],
     },
     { name: "Features", cell: (run) => progress(run.passing.done, run.passing.of, "Features that pass") },

@@ -200,7 +200,7 @@ export async function tasks(ctx, place, query, agent = null) {
   return shown;
 }
 
-const CAUSES = { time: "by the clock", hand: "by hand", after: "after another" };
+const CAUSES = { time: "by the clock", manual: "by hand", after: "after another" };
 
 const taskColumns = (refresh, withAgent) => [
   {
@@ -218,7 +218,7 @@ const taskColumns = (refresh, withAgent) => [
   },
   {
     name: "Status",
-    cell: (one) => [status(one.status), one.waits_for && h("span", { class: "sub" }, `waits: ${one.waits_for}`)],
+    cell: (one) => [status(one.status), one.waiting_for && h("span", { class: "sub" }, `waits: ${one.waiting_for}`)],
   },
   { name: "Attempts", cell: (one) => attempts(one) },
   { name: "Due", numeric: true, cell: (one) => when(one.due_ms ?? one.fire_ms) },

@@ -58,7 +58,7 @@ pub async fn show(State(state): State<SharedState>, Path(approval): Path<String>
 /// What a person says.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Said)]
+#[schema(as = ApprovalAnswer)]
 pub struct ApprovalAnswerBody {
     /// `y`: this once. `a`: this, and by rule what is like it, for the rest of the run. `n`, with a reason or without.
     /// Anything else: what to do instead. To a question: the answer.

@@ -31,7 +31,6 @@ const TIMEOUT_MS_MAX: u64 = 3_600_000;
 /// In which language a job is.
 #[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[schema(as = Language)]
 pub enum JobLanguage {
     /// CPython, in WebAssembly.
     Python,

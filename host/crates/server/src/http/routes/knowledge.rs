@@ -93,10 +93,11 @@ pub struct MemoryQuery {
     query: Option<String>,
     /// Only keys that start so; not with a question.
     prefix: Option<String>,
-    /// Only what is remembered there.
+    /// Only the entries of this scope.
     #[param(inline)]
-    shelf: Option<MemoryScope>,
-    /// At most so many of each shelf. Default 50.
+    #[serde(alias = "shelf")]
+    scope: Option<MemoryScope>,
+    /// At most so many of each scope. Default 50.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
 }
@@ -118,7 +119,7 @@ pub async fn memory(
         None => state.memories(ListMemory { run, prefix: asked.prefix.unwrap_or_default(), limit }).await?,
     };
     let mut found = Memories::from(found);
-    found.items.retain(|one| asked.shelf.is_none_or(|shelf| shelf == one.shelf));
+    found.items.retain(|one| asked.scope.is_none_or(|scope| scope == one.scope));
     Ok(Out(found))
 }
 
@@ -129,9 +130,10 @@ pub async fn memory(
 pub struct ForgetQuery {
     /// Its key.
     key: String,
-    /// Only there; without one wherever it is.
+    /// Its scope; null: each scope that has the key.
     #[param(inline)]
-    shelf: Option<MemoryScope>,
+    #[serde(alias = "shelf")]
+    scope: Option<MemoryScope>,
 }
 
 /// Forget something
@@ -141,7 +143,7 @@ pub async fn forget(
     Path(run): Path<String>,
     Query(asked): Query<ForgetQuery>,
 ) -> ApiResult<Memories> {
-    let request = ForgetMemory { run: which(&run)?, key: asked.key, shelf: asked.shelf };
+    let request = ForgetMemory { run: which(&run)?, key: asked.key, shelf: asked.scope };
     Ok(Out(state.forget_memory(request).await?.into()))
 }
 
@@ -191,9 +193,9 @@ pub async fn accept(
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rejection {
-    /// Why, for the agents.
-    #[serde(default)]
-    why: String,
+    /// The reason, for the agents.
+    #[serde(default, alias = "why")]
+    reason: String,
 }
 
 /// Do not do what an agent proposed
@@ -210,7 +212,7 @@ pub async fn reject(
     Path((run, proposal)): Path<(String, String)>,
     MaybeJson(said): MaybeJson<Rejection>,
 ) -> ApiResult<RunNamed> {
-    let request = RejectProposal { run: which(&run)?, proposal, why: said.why };
+    let request = RejectProposal { run: which(&run)?, proposal, why: said.reason };
     Ok(Out(state.reject_proposal(request).await?.into()))
 }
 

@@ -12,7 +12,7 @@ use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::ShowRun;
 use longhaul_api::runs::{RunRef, RunSummary, Status};
 use longhaul_api::wire::runs::{Costs, RunCost};
-use longhaul_api::wire::spent::UsageView;
+use longhaul_api::wire::usage::UsageView;
 use longhaul_core::model::Usage as InnerUsage;
 use longhaul_report::{self as report, ReportFormat};
 use serde::Deserialize;
@@ -21,7 +21,7 @@ use utoipa::{IntoParams, ToSchema};
 /// How a report is written.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Form)]
+#[schema(as = ReportFormat)]
 pub enum ReportForm {
     /// Markdown.
     #[default]
@@ -113,7 +113,7 @@ fn cost_of(status: &Status) -> RunCost {
         status: summary.status.into(),
         created_ms: summary.created_ms,
         usage: ledger.total.usage.into(),
-        cut_off: ledger.total.cut_off.into(),
+        interrupted_usage_max: ledger.total.cut_off.into(),
         model_calls: ledger.total.model_calls,
         tool_calls: ledger.total.tool_calls,
         fuel: ledger.total.fuel,

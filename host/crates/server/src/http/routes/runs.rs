@@ -18,7 +18,7 @@ use longhaul_api::tokens::TokenScope;
 use longhaul_api::wire::features::PlanView;
 use longhaul_api::wire::journal::ResolutionView;
 use longhaul_api::wire::runs::{Log, RunDetails, RunNamed, RunStatus, RunView};
-use longhaul_api::wire::spent;
+use longhaul_api::wire::usage;
 use longhaul_harness::Dispatch as InnerDispatch;
 use longhaul_models::set::ModelOptions;
 use serde::Deserialize;
@@ -229,8 +229,8 @@ pub async fn status(State(state): State<SharedState>, Path(run): Path<String>) -
 }
 
 /// What a run spent, and what it still may
-#[utoipa::path(get, path = "/api/v1/runs/{run}/ledger", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "Its ledger", body = spent::LedgerDetails)))]
-pub async fn ledger(State(state): State<SharedState>, Path(run): Path<String>) -> ApiResult<spent::LedgerDetails> {
+#[utoipa::path(get, path = "/api/v1/runs/{run}/ledger", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "Its ledger", body = usage::LedgerDetails)))]
+pub async fn ledger(State(state): State<SharedState>, Path(run): Path<String>) -> ApiResult<usage::LedgerDetails> {
     Ok(Out(at_length(&state, &run).await?.ledger.into()))
 }
 
@@ -337,9 +337,9 @@ pub struct NewAnswer {
     /// What is known of the effect that is asked about, if one is.
     #[serde(default)]
     resolution: Option<ResolutionView>,
-    /// Take back what was answered about an effect; possible until the run has used it.
-    #[serde(default)]
-    take_back: bool,
+    /// Retract the answer about an effect; possible until the run has used it.
+    #[serde(default, alias = "take_back")]
+    retract: bool,
 }
 
 /// Answer the question that a run, or a feature, waits with
@@ -349,12 +349,12 @@ pub async fn answer(
     Path(run): Path<String>,
     Json(said): Json<NewAnswer>,
 ) -> ApiResult<RunNamed> {
-    let NewAnswer { feature, text, question, resolution, take_back } = said;
+    let NewAnswer { feature, text, question, resolution, retract } = said;
     let run = which(&run)?;
-    if take_back && (resolution.is_some() || !text.is_empty()) {
-        return Err(Problem::invalid("take_back", "an answer is either given or taken back"));
+    if retract && (resolution.is_some() || !text.is_empty()) {
+        return Err(Problem::invalid("retract", "an answer is either given or retracted"));
     }
-    let affected = match take_back {
+    let affected = match retract {
         true => state.take_back_answer(TakeBackAnswer { run, feature, question }).await?,
         false => {
             let resolution = resolution.map(Into::into);

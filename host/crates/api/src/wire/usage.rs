@@ -45,7 +45,7 @@ impl From<InnerUsage> for UsageView {
 /// The usage of work.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Used))]
+#[cfg_attr(feature = "schema", schema(as = WorkUsage))]
 pub struct WorkUsageView {
     /// Fuel of components.
     pub fuel: u64,
@@ -83,7 +83,7 @@ impl From<InnerUsed> for WorkUsageView {
 /// The usage in all attempts.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Spent))]
+#[cfg_attr(feature = "schema", schema(as = InvocationUsage))]
 pub struct InvocationUsageView {
     /// Tokens and money.
     pub usage: UsageView,
@@ -102,7 +102,7 @@ pub struct InvocationUsageView {
     /// Calls of models that were interrupted; whether they were charged is unknown.
     pub possibly_paid_twice: u32,
     /// The most that these may have cost.
-    pub cut_off: UsageView,
+    pub interrupted_usage_max: UsageView,
 }
 
 impl From<InnerSpent> for InvocationUsageView {
@@ -116,7 +116,7 @@ impl From<InnerSpent> for InvocationUsageView {
             egress_bytes: inner.egress_bytes,
             stored_bytes: inner.stored_bytes,
             possibly_paid_twice: inner.possibly_paid_twice,
-            cut_off: inner.cut_off.into(),
+            interrupted_usage_max: inner.cut_off.into(),
         }
     }
 }
@@ -124,7 +124,7 @@ impl From<InnerSpent> for InvocationUsageView {
 /// The caps of a run; null: no cap.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Caps))]
+#[cfg_attr(feature = "schema", schema(as = RunCaps))]
 pub struct RunCapsView {
     /// Tokens, read and written.
     #[cfg_attr(feature = "schema", schema(required = true))]
@@ -170,12 +170,12 @@ impl From<InnerCaps> for RunCapsView {
 /// The usage of one invocation.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = Row))]
+#[cfg_attr(feature = "schema", schema(as = LedgerRow))]
 pub struct LedgerRowView {
     /// Name of the invocation.
     pub invocation: String,
     /// Its usage.
-    pub spent: InvocationUsageView,
+    pub resource_usage: InvocationUsageView,
 }
 
 /// The usage of a run, and its caps.
@@ -186,7 +186,7 @@ pub struct LedgerDetails {
     /// The sum of all rows.
     pub total: InvocationUsageView,
     /// The most that calls of models under way may cost.
-    pub held: UsageView,
+    pub in_flight_usage_max: UsageView,
     /// Working time of the run, in milliseconds.
     pub wall_ms: u64,
     /// Longest working time, in milliseconds; null: no cap.
@@ -206,11 +206,11 @@ impl From<LedgerView> for LedgerDetails {
     fn from(inner: LedgerView) -> Self {
         let row = |LedgerRow { invocation, spent, .. }: LedgerRow| LedgerRowView {
             invocation: invocation.as_str().to_owned(),
-            spent: spent.into(),
+            resource_usage: spent.into(),
         };
         Self {
             total: inner.total.into(),
-            held: inner.held.into(),
+            in_flight_usage_max: inner.held.into(),
             wall_ms: inner.wall_ms,
             wall_ms_max: inner.wall_ms_max,
             replans: inner.replans,
