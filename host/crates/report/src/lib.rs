@@ -13,6 +13,7 @@ mod html;
 mod markdown;
 pub mod messages;
 mod plot;
+mod published;
 mod shares;
 
 pub use formats::{ReportFormat, of};
@@ -27,7 +28,8 @@ use longhaul_core::work::{FeatureStatus, Synthesis};
 use longhaul_harness::{Feature, RunStatus};
 use longhaul_records::ledger::LedgerView;
 use longhaul_worktree::near_the_judge;
-use serde::{Serialize, Serializer};
+use published::published;
+use serde::Serialize;
 use shares::Share;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -101,11 +103,6 @@ struct FeatureRow {
     commit: Option<String>,
     #[serde(serialize_with = "published::<WorkUsage, WorkUsageView, _>")]
     resource_usage: WorkUsage,
-}
-
-/// Serializes a value in its published form.
-fn published<T: Clone, W: From<T> + Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    W::from(value.clone()).serialize(serializer)
 }
 
 /// A commit.

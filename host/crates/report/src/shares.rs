@@ -1,6 +1,6 @@
 //! Who used what of a run: each agent, planner and evaluator by its table, without what those it asked used.
 
-use super::published;
+use super::published::published;
 use longhaul_api::runs::CarriedInvocation;
 use longhaul_api::wire::usage::WorkUsageView;
 use longhaul_core::InvocationId;

@@ -331,7 +331,7 @@ async fn who_changes_what_is_handed_on_while_a_run_goes_on_is_heard() {
     let (tasks, _) = bench.tasks(Some("a"), None).await;
     let task = bench.task(&tasks[0].id).await;
     let result = task.attempts[0].result.as_ref().expect("a result");
-    assert!(result.success && result.notes[0].contains("was not taken"), "{result:?}");
+    assert!(result.success && result.notes[0].contains("was not kept"), "{result:?}");
 }
 
 #[tokio::test]
