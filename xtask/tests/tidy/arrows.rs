@@ -86,7 +86,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-schedule",
             "longhaul-security",
             "longhaul-testkit",
-            "longhaul-tls",
             "longhaul-worktree",
         ],
     ),
@@ -111,7 +110,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("longhaul-conform", &["longhaul-core", "longhaul-engine", "longhaul-testkit"]),
     ("longhaul-core", &[]),
-    ("longhaul-egress", &["longhaul-core", "longhaul-tls"]),
+    ("longhaul-egress", &["longhaul-core"]),
     ("longhaul-embeddings", &["longhaul-core"]),
     ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core", "longhaul-sandbox"]),
     ("longhaul-exec", &["longhaul-capabilities", "longhaul-core", "longhaul-engine", "longhaul-home"]),
@@ -154,7 +153,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-security",
         ],
     ),
-    ("longhaul-models", &["longhaul-core", "longhaul-llama", "longhaul-tls"]),
+    ("longhaul-models", &["longhaul-core", "longhaul-egress", "longhaul-llama"]),
     (
         "longhaul-monitor",
         &["longhaul-agents", "longhaul-api", "longhaul-config", "longhaul-core", "longhaul-resources"],
@@ -165,11 +164,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-agents",
             "longhaul-config",
             "longhaul-core",
+            "longhaul-egress",
             "longhaul-home",
             "longhaul-records",
             "longhaul-schedule",
             "longhaul-security",
-            "longhaul-tls",
         ],
     ),
     (
@@ -335,12 +334,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("longhaul-store", &["longhaul-core"]),
-    ("longhaul-telemetry", &["longhaul-core", "longhaul-tls"]),
+    ("longhaul-telemetry", &["longhaul-core", "longhaul-egress"]),
     (
         "longhaul-testkit",
         &["longhaul-capabilities", "longhaul-core", "longhaul-engine", "longhaul-journal", "longhaul-store"],
     ),
-    ("longhaul-tls", &[]),
     (
         "longhaul-toolbox",
         &[

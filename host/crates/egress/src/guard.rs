@@ -7,6 +7,7 @@ use crate::address::{self, Checked, Resolve, System};
 use crate::decode::Cleaner;
 use crate::error::EgressError;
 use crate::secret::SecretPlaceholders;
+use crate::tls;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Uri};
 use longhaul_core::Denial;
@@ -254,8 +255,7 @@ impl Guard {
 
     /// A client for one request. It knows the checked addresses and has no other way to resolve a name.
     fn client(&self, way: &CheckedRoute) -> Result<Client, EgressError> {
-        let tls =
-            longhaul_tls::config(way.url.scheme() == "https").map_err(|error| EgressError::Tls(error.to_string()))?;
+        let tls = tls::config(way.url.scheme() == "https").map_err(|error| EgressError::Tls(error.to_string()))?;
         let builder = Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())

@@ -6,6 +6,8 @@
 //! environment, no cookie, no retry, no connection kept for the next request. Secrets are put into a request behind the
 //! gates and redacted in the response before any caller sees it. A program that makes requests of its own, such as a
 //! browser, gets a proxy behind the same gates.
+//!
+//! [`tls`] is the trust of every HTTP client of the host, also of those that pass no gate, such as the clients of models.
 
 mod address;
 mod body;
@@ -19,6 +21,7 @@ mod secret_value;
 mod stream_redactor;
 #[cfg(test)]
 mod tests;
+pub mod tls;
 
 pub use address::{Resolve, System, special};
 pub use body::Fetched;

@@ -35,8 +35,8 @@ pub(crate) struct Reach<'a> {
 impl Endpoint {
     pub(crate) fn new(reach: Reach<'_>) -> Result<Self, ModelsError> {
         let base = checked(&reach)?;
-        let tls =
-            longhaul_tls::config(base.scheme() == "https").map_err(|error| ModelsError::Tls(error.to_string()))?;
+        let tls = longhaul_egress::tls::config(base.scheme() == "https")
+            .map_err(|error| ModelsError::Tls(error.to_string()))?;
         let mut builder = Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(reach.connect)

@@ -59,7 +59,7 @@ fn address(config: &NotifyConfig) -> fault::Result<String> {
 
 async fn post(notification: &Notification, address: &str) -> fault::Result<()> {
     let url = check_address(address)?;
-    let tls = longhaul_tls::config(url.scheme() == "https").context("TLS cannot be used on this machine")?;
+    let tls = longhaul_egress::tls::config(url.scheme() == "https").context("TLS cannot be used on this machine")?;
     let client = Client::builder()
         .no_proxy()
         .redirect(Policy::none())

@@ -24,7 +24,7 @@ pub(crate) struct ExportClient {
 impl ExportClient {
     pub(crate) fn new(endpoint: &str, time_max: Duration, runtime: Handle) -> Result<Self, TelemetryError> {
         let failed = |error: &dyn std::fmt::Display| TelemetryError::Client(error.to_string());
-        let tls = longhaul_tls::config(endpoint.starts_with("https://")).map_err(|error| failed(&error))?;
+        let tls = longhaul_egress::tls::config(endpoint.starts_with("https://")).map_err(|error| failed(&error))?;
         let mut builder = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(time_max)

@@ -55,7 +55,7 @@ pub async fn fetch(url: &Url, bytes_max: u64) -> fault::Result<Vec<u8>> {
 }
 
 fn client(secure: bool) -> fault::Result<Client> {
-    let tls = longhaul_tls::config(secure).context("TLS cannot be used on this machine")?;
+    let tls = longhaul_egress::tls::config(secure).context("TLS cannot be used on this machine")?;
     let follow = if secure { Policy::limited(REDIRECTS_MAX) } else { Policy::none() };
     let builder = Client::builder().https_only(secure).redirect(follow).connect_timeout(CONNECT).read_timeout(SILENCE);
     Ok(builder
