@@ -3,12 +3,13 @@
 
 use crate::own_service;
 use crate::wiring;
+use longhaul_api::upkeep::{RestoreOptions, RestoreReport};
 use longhaul_cli::{Owner, RunningScheduler, RunningServer, ServerStart};
 use longhaul_client::Client;
 use longhaul_config::server::ServerSettings;
 use longhaul_core::fault::{self, bail};
 use longhaul_home::Home;
-use longhaul_maintenance::backup::{self, RestoreOptions, RestoreReport};
+use longhaul_maintenance::backup;
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_scheduler::Scheduler;
 use longhaul_security::signing::AcceptedRisks;

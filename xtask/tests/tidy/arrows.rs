@@ -75,7 +75,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-harness",
             "longhaul-home",
             "longhaul-listen",
-            "longhaul-maintenance",
             "longhaul-mcp",
             "longhaul-models",
             "longhaul-plugins",

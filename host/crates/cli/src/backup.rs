@@ -5,9 +5,8 @@ use super::context::Context;
 use super::exit::Exit;
 use clap::Args;
 use longhaul_api::operations::MaintenanceOperations as _;
-use longhaul_api::upkeep::WriteBackup;
+use longhaul_api::upkeep::{RestoreOptions, WriteBackup};
 use longhaul_core::fault;
-use longhaul_maintenance::backup::RestoreOptions;
 use longhaul_report::messages::counted;
 use std::path::PathBuf;
 

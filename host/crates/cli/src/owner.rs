@@ -12,13 +12,13 @@ pub mod work;
 
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{RunRef, ShowRun};
+use longhaul_api::upkeep::{RestoreOptions, RestoreReport};
 use longhaul_client::Client;
 use longhaul_config::server::ServerSettings;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_engine::HAND_OVER_MS_MAX;
 use longhaul_home::Home;
-use longhaul_maintenance::backup::{RestoreOptions, RestoreReport};
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_security::signing::AcceptedRisks;
 use std::path::{Path, PathBuf};
