@@ -64,7 +64,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-browser",
             "longhaul-build",
             "longhaul-capabilities",
-            "longhaul-checkpoints",
             "longhaul-client",
             "longhaul-config",
             "longhaul-conform",

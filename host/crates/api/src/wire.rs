@@ -11,11 +11,13 @@
 //! |---|---|
 //! | `wire/agents.rs` | agents, and the artifacts that they pass to their next run |
 //! | `wire/approvals.rs` | approvals, and the rules that answers made |
+//! | `wire/checkpoints.rs` | checkpoints, saved snapshots and imported runs |
 //! | `wire/events.rs` | pages of events |
 //! | `wire/features.rs` | features and plans |
 //! | `wire/graphs.rs` | graphs of steps of code |
 //! | `wire/journal.rs` | invocations, journal entries and replays |
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
+//! | `wire/maintenance.rs` | backups, restores and deletions of expired data |
 //! | `wire/plugins.rs` | plugins that are installed or shipped |
 //! | `wire/prompts.rs` | guesses about prompts |
 //! | `wire/resources.rs` | resource use of the machine |
@@ -26,11 +28,13 @@
 
 pub mod agents;
 pub mod approvals;
+pub mod checkpoints;
 pub mod events;
 pub mod features;
 pub mod graphs;
 pub mod journal;
 pub mod knowledge;
+pub mod maintenance;
 pub mod plugins;
 pub mod prompts;
 pub mod resources;
