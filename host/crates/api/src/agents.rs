@@ -189,8 +189,11 @@ pub struct AgentView {
 
 /// A summary of an agent, without its source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = AgentShort))]
 pub struct AgentSummary {
     /// The name of the agent.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub name: Name,
     /// Its purpose, for people.
     pub description: String,
