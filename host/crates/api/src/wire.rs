@@ -22,7 +22,7 @@
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
 //! | `wire/maintenance.rs` | backups, restores and deletions of expired data |
 //! | `wire/models.rs` | configured, tested and fetched models |
-//! | `wire/plugins.rs` | plugins that are installed or shipped, and inspections, checks and calls of one |
+//! | `wire/plugins.rs` | plugins: lists, builds and installations; inspections, checks and calls of one |
 //! | `wire/prompts.rs` | guesses about prompts |
 //! | `wire/resources.rs` | resource use of the machine |
 //! | `wire/runs.rs` | projects, runs, commits and costs |

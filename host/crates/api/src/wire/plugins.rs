@@ -1,4 +1,4 @@
-//! Plugins that are installed or shipped, and what inspections, checks and calls of one component find.
+//! Plugins: lists, projects, builds, installations and removals; inspections, checks and calls of one component.
 
 use super::words;
 use longhaul_config::asks::{RequestedDirectory, RequestedGrants};
@@ -243,4 +243,127 @@ pub struct PluginCallView {
     pub log: Vec<LogLineView>,
     /// Number of lines above the limit of the log.
     pub log_dropped: u64,
+}
+
+/// A new project of a plugin.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NewPluginView {
+    /// The name of the plugin.
+    pub name: String,
+    /// The kind: `agent`, `planner`, `tool`, `evaluator` or `memory`.
+    pub kind: String,
+    /// The language.
+    pub language: String,
+    /// The path of the project.
+    pub directory: String,
+}
+
+/// A built component.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BuiltPluginView {
+    /// The name of the plugin.
+    pub name: String,
+    /// The version in its manifest.
+    pub version: String,
+    /// The world that it was built for.
+    pub world: String,
+    /// The language.
+    pub language: String,
+    /// The path of the component.
+    pub path: String,
+    /// The length of the component, in bytes.
+    pub bytes: usize,
+    /// The digest of the component.
+    pub digest: String,
+    /// The duration of the build, in seconds.
+    pub seconds: f64,
+}
+
+/// The result of one scenario of a plugin.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ScenarioView {
+    /// The name of the folder of the scenario.
+    pub scenario: String,
+    /// `PASS` or `FAIL`.
+    pub result: String,
+    /// The difference from the expectation; null: it passes.
+    pub difference: Option<String>,
+}
+
+/// The source of an installed plugin.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PluginSourceView {
+    /// The path of a file of this machine.
+    File(String),
+    /// An address.
+    Url(String),
+    /// Built by this program from its own sources, which have this digest.
+    Made(String),
+}
+
+/// An installed version of a plugin, with its source.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PluginVersionView {
+    /// The version in its manifest.
+    pub version: String,
+    /// The digest of its bytes.
+    pub digest: String,
+    /// Number of its bytes.
+    pub bytes: u64,
+    /// Its source.
+    pub source: PluginSourceView,
+}
+
+/// The changes from one version of a plugin to the next. Lines with `+` are new, lines with `-` are gone.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PluginChangesView {
+    /// The changes of the grants that it asks for.
+    pub asks: Vec<String>,
+    /// All other changes.
+    pub others: Vec<String>,
+}
+
+/// An installation of a plugin.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PluginInstallation {
+    /// The name of the plugin.
+    pub name: String,
+    /// The installed version.
+    pub installed: PluginVersionView,
+    /// The version that runs took before; null: there was none.
+    pub before: Option<PluginVersionView>,
+    /// The grants that it asks for.
+    pub asks: RequestedGrantsView,
+    /// The changes since the version before.
+    pub changes: PluginChangesView,
+    /// The warnings for the person who agreed.
+    pub notes: Vec<String>,
+}
+
+/// A removal of versions of a plugin.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PluginRemoval {
+    /// The name of the plugin.
+    pub name: String,
+    /// The removed versions.
+    pub removed: Vec<PluginVersionView>,
+    /// The digest of the version that runs take now; null: there is none.
+    pub current: Option<String>,
+}
+
+/// An interpreter of this program, which is a plugin that is made on demand.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RuntimeView {
+    /// The name of the interpreter.
+    pub name: String,
+    /// `ready`; `stale`: built from other sources than those of this program; `missing`; `foreign`: another plugin has
+    /// this name.
+    pub state: String,
+    /// The path of its component.
+    pub path: String,
+    /// The length of its component, in bytes; null: there is none.
+    pub bytes: Option<u64>,
+    /// The duration of the build, in seconds; null: it was not built now.
+    pub seconds: Option<f64>,
 }
