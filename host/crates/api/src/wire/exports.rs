@@ -43,3 +43,23 @@ impl From<Vec<MemoryItem>> for MemoryExport {
         Self { longhaul_memory: MEMORY_VERSION, memories: inner.into_iter().map(Into::into).collect() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn exported_memory_has_the_form_of_its_version() {
+        let (key, note) = ("k".to_owned(), MemoryNote::default());
+        let stored = serde_json::to_value(&note).unwrap();
+        let item = MemoryItem { shelf: MemoryScope::Fact, key, note, expires_at_ms: None, score: None };
+        assert_eq!(
+            serde_json::to_value(MemoryExport::from(vec![item])).unwrap(),
+            json!({
+                "longhaul_memory": 1,
+                "memories": [{ "shelf": "fact", "key": "k", "note": stored, "expires_at_ms": null, "score": null }],
+            })
+        );
+    }
+}

@@ -81,3 +81,18 @@ pub struct PulledModelView {
     /// The path of its file.
     pub path: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_model_is_listed_as_its_table_is_written() {
+        let table = json!({ "fallback": ["b"], "provider": "route", "models": ["c", "d"], "by": "cost" });
+        let models = BTreeMap::from([("a".to_owned(), serde_json::from_value::<ModelConfig>(table.clone()).unwrap())]);
+        let listing = ModelListing::try_from(&models).unwrap();
+        assert_eq!(listing.models["a"].provider, "route");
+        assert_eq!(serde_json::to_value(listing).unwrap(), json!({ "a": table }));
+    }
+}

@@ -367,3 +367,22 @@ pub struct RuntimeView {
     /// The duration of the build, in seconds; null: it was not built now.
     pub seconds: Option<f64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_end_of_a_call_is_read_from_the_form_that_it_is_printed_in() {
+        for end in [
+            json!({ "result": null }),
+            json!({ "result": { "a": 1 } }),
+            json!({ "error": { "invalid-arguments": "no number" } }),
+            json!({ "stopped": { "by": "limit", "text": "limit `fuel_max` reached: 2 of 1" } }),
+        ] {
+            let read: PluginCallEnd = serde_json::from_value(end.clone()).unwrap();
+            assert_eq!(serde_json::to_value(read).unwrap(), end);
+        }
+    }
+}
