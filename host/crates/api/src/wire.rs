@@ -23,6 +23,7 @@
 //! | `wire/maintenance.rs` | backups, restores and deletions of expired data |
 //! | `wire/models.rs` | configured, tested and fetched models |
 //! | `wire/plugins.rs` | plugins: lists, builds and installations; inspections, checks and calls of one |
+//! | `wire/projects.rs` | identities and checks of projects, and outcomes of prompts |
 //! | `wire/prompts.rs` | guesses about prompts |
 //! | `wire/resources.rs` | resource use of the machine |
 //! | `wire/runs.rs` | projects, runs, commits and costs |
@@ -45,6 +46,7 @@ pub mod knowledge;
 pub mod maintenance;
 pub mod models;
 pub mod plugins;
+pub mod projects;
 pub mod prompts;
 pub mod resources;
 pub mod runs;

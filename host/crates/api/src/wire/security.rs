@@ -179,3 +179,10 @@ impl From<Signer> for SignerView {
         }
     }
 }
+
+/// The key that signs exports of this data directory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SigningKeyView {
+    /// The public key.
+    pub key: String,
+}
