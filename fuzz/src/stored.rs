@@ -1,10 +1,11 @@
 //! Bytes that are stored: journals, checkpoints, backups. They come back from other machines, and from damaged disks.
 
+use longhaul_api::upkeep::RestoreOptions;
 use longhaul_checkpoints::Snapshot;
 use longhaul_core::store::{Batch, Key, Op, ReadTotals, Store, Table};
 use longhaul_core::{InvocationId, Limits};
 use longhaul_home::Home;
-use longhaul_maintenance::backup::{self, PreparedStore, RestoreOptions};
+use longhaul_maintenance::backup::{self, PreparedStore};
 use longhaul_security::signing::AcceptedRisks;
 use longhaul_testkit::MemoryStore;
 use std::fs;

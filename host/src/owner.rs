@@ -1,14 +1,17 @@
 //! The program as the command line needs it: opens and owns data directories, starts the servers and the scheduler over
-//! the service, and restores backups. It prints nothing and decides nothing about a run.
+//! the service, restores backups, and reads files of checkpoints. It prints nothing and decides nothing about a run.
 
 use crate::own_service;
 use crate::wiring;
+use longhaul_api::checkpoints::{CheckpointDescription, CheckpointDocument};
+use longhaul_api::upkeep::{RestoreOptions, RestoreReport};
+use longhaul_checkpoints::Snapshot;
 use longhaul_cli::{Owner, RunningScheduler, RunningServer, ServerStart};
 use longhaul_client::Client;
 use longhaul_config::server::ServerSettings;
 use longhaul_core::fault::{self, bail};
 use longhaul_home::Home;
-use longhaul_maintenance::backup::{self, RestoreOptions, RestoreReport};
+use longhaul_maintenance::backup;
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_scheduler::Scheduler;
 use longhaul_security::signing::AcceptedRisks;
@@ -59,6 +62,18 @@ impl Owner for ProgramOwner {
         // The whole backup is unpacked and read, on a thread that may block.
         tokio::task::spawn_blocking(move || backup::restore(&file, &home, &accepts, keeps, wiring::prepare_store))
             .await?
+    }
+
+    fn read_checkpoint(&self, bytes: &[u8]) -> fault::Result<CheckpointDocument> {
+        Snapshot::read(bytes)?.document()
+    }
+
+    fn describe_checkpoint(
+        &self,
+        document: CheckpointDocument,
+        signers: Option<&Home>,
+    ) -> fault::Result<CheckpointDescription> {
+        Snapshot::describe(document, signers)
     }
 
     fn model_environment(&self) -> fault::Result<ProgramEnvironment> {

@@ -2,6 +2,7 @@
 
 use crate::own_service::OwnService;
 use crate::project_models::ConfiguredModels;
+use longhaul_api::upkeep::RestoreOptions;
 use longhaul_checkpoints::RunShareFactory;
 use longhaul_client::Client;
 use longhaul_client::wire::{self, ForeignOwner};
@@ -19,7 +20,7 @@ use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_graph_runner::GraphService;
 use longhaul_home::crash::CrashPoints;
 use longhaul_home::{Home, Owned};
-use longhaul_maintenance::backup::{PreparedStore, RestoreOptions};
+use longhaul_maintenance::backup::PreparedStore;
 use longhaul_memory::{MemoryFactory, Rememberer};
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_monitor::{AdmissionController, Monitor};

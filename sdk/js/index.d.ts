@@ -536,6 +536,11 @@ export namespace tools {
   function callMany(
     calls: { tool: string; function: string; arguments?: JsonObject }[],
   ): ({ output: any; error?: undefined } | { error: Failed; output?: undefined })[];
+  /**
+   * Returns the first `charsMax` characters of the output of the last call, given as text. A note says how much is
+   * missing and, where the host keeps the output, how to read on.
+   */
+  function beginning(output: string, charsMax: number): string;
 }
 
 /** The pinned checks of the work at hand, for agents and evaluators. */

@@ -111,8 +111,11 @@ export function judge(
   rubric: Partial<Rubric>,
 ): Required<Verdict>;
 
-/** Wraps a memory backend for calls with plain values. The defaults of `limit` are 10 for `search` and 100 for `list`. */
-export function openMemory(memory: MemoryExports): {
+/**
+ * Wraps a memory backend for calls with plain values. The defaults of `limit` are 10 for `search` and 100 for `list`.
+ * Each call passes `settings` to the backend, as the host passes those that the operator wrote. Default: no settings.
+ */
+export function openMemory(memory: MemoryExports, options?: { settings?: object }): {
   put(namespace: string, entry: Partial<Entry> & { key: string; value: unknown }): void;
   get(namespace: string, key: string): Entry | undefined;
   search(namespace: string, query: string, limit?: number): { entry: Entry; score: number }[];

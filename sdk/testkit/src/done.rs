@@ -189,31 +189,6 @@ impl Done {
             Ending::Stopped(error) => json!({ "stopped": { "by": stopped_by(error), "text": error.to_string() } }),
         }
     }
-
-    /// Everything, as one JSON object.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        let mut all = self.ending_json();
-        let calls: Vec<Value> =
-            self.calls.iter().map(|made| json!({ "name": made.name, "summary": made.summary })).collect();
-        let beside = json!({
-            "export": self.export,
-            "limit": self.limit(),
-            "fuel": self.used.fuel,
-            "memory_bytes_peak": self.used.memory_bytes_peak,
-            "host_calls": self.used.host_calls,
-            "model_calls": self.used.model_calls,
-            "wall_ms": self.wall.as_secs_f64() * 1_000.0,
-            "calls": calls,
-            "events": self.events,
-            "log": self.log,
-            "log_dropped": self.log_dropped,
-        });
-        if let (Some(all), Value::Object(beside)) = (all.as_object_mut(), beside) {
-            all.extend(beside);
-        }
-        all
-    }
 }
 
 /// The kind of an end, in one word.

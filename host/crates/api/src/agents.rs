@@ -189,8 +189,10 @@ pub struct AgentView {
 
 /// A summary of an agent, without its source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AgentSummary {
     /// The name of the agent.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub name: Name,
     /// Its purpose, for people.
     pub description: String,

@@ -4,7 +4,7 @@
 use crate::runs::RunRef;
 use longhaul_core::event::CheckpointCause;
 use longhaul_core::{InvocationId, RunId};
-use longhaul_security::signing::AcceptedRisks;
+use longhaul_security::signing::{AcceptedRisks, Signer};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -119,6 +119,53 @@ pub struct CheckpointList {
 pub struct CheckpointDocument {
     /// The document, in the form of an export.
     pub snapshot: Value,
+}
+
+/// The origin of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum SnapshotOrigin {
+    /// A run with its plan.
+    Plan {
+        /// Planned features.
+        features: usize,
+        /// Passing features.
+        passing: usize,
+    },
+    /// An agent's work.
+    Agent {
+        /// Its table, for example `agents.code`.
+        agent_id: String,
+        /// The invocation.
+        invocation: InvocationId,
+        /// Steps that it made.
+        step: u32,
+        /// The ids of the approvals that it waits for.
+        pending: Vec<String>,
+    },
+}
+
+/// The facts about a snapshot, for a person who decides about it.
+#[derive(Clone, Debug)]
+pub struct CheckpointDescription {
+    /// The key that the snapshot was requested by.
+    pub key: String,
+    /// The origin.
+    pub origin: SnapshotOrigin,
+    /// The id of the run.
+    pub run: RunId,
+    /// The name of its project.
+    pub project: String,
+    /// Its status, in a word.
+    pub status: String,
+    /// Its branch.
+    pub branch: String,
+    /// The paths of its trees that the snapshot leaves out, because they are no files.
+    pub left_out: Vec<String>,
+    /// The signer. None: the snapshot is of this data directory, and has no signature yet.
+    pub signer: Option<Signer>,
+    /// The powers that the longhaul.toml of the run asks for. An import uses none of them.
+    pub powers: Vec<String>,
 }
 
 /// An imported run.

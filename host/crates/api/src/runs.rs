@@ -166,8 +166,11 @@ impl BeginRun {
 
 /// The run that an operation affected.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = RunReference))]
 pub struct AffectedRun {
     /// The id of the run.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub run: RunId,
 }
 

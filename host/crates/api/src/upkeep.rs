@@ -1,9 +1,10 @@
-//! Requests and responses about the maintenance of a data directory: backups, verification, and the deletion of expired
-//! data. This module carries nothing out.
+//! Requests and responses about the maintenance of a data directory: backups, restores, verification, and the deletion
+//! of expired data. This module carries nothing out.
 
-use longhaul_core::store::CollectedContent;
+use longhaul_core::store::{CollectedContent, ReadTotals};
 use longhaul_core::{Digest, RunId};
 use longhaul_security::audit::AuditVerification;
+use longhaul_security::signing::Signer;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -76,6 +77,76 @@ impl AuditHead {
     pub fn expected(&self) -> Option<Digest> {
         (self.records > 0).then_some(self.last)
     }
+}
+
+/// The manifest of an archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupManifest {
+    /// The version of the archive.
+    pub longhaul_backup: u32,
+    /// The version of the program that wrote it.
+    pub written_by: String,
+    /// When the store was copied, in milliseconds since 1970-01-01 UTC.
+    pub taken_ms: u64,
+    /// Rows of the store.
+    pub rows: u64,
+    /// Whether secrets are in it.
+    pub has_secrets: bool,
+    /// Parts that are missing and cannot be rebuilt.
+    pub left_out: Vec<String>,
+    /// The head of the audit log just before the store was copied; none: an earlier version wrote the archive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditHead>,
+    /// The public key that the manifest is signed by; none: it is unsigned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
+    /// All other entries.
+    pub files: Vec<ArchiveEntry>,
+}
+
+/// One file of an archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchiveEntry {
+    /// The path from the top of the data directory.
+    pub path: String,
+    /// The size of its content.
+    pub bytes: u64,
+    /// The digest of its content, or of the target of a link.
+    pub sha256: Digest,
+    /// The target, if it is a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Whether it may be executed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub executable: bool,
+}
+
+/// The result of a restore.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreReport {
+    /// The restored data directory.
+    pub home: PathBuf,
+    /// The archive's manifest, without its files.
+    pub manifest: BackupManifest,
+    /// Restored files.
+    pub files: usize,
+    /// The rows that were read of the store, which are all of it.
+    pub read: ReadTotals,
+    /// The archive's signer.
+    pub signer: Signer,
+    /// The powers that its projects request, each with its directory; the restore trusts none of them.
+    pub powers: Vec<String>,
+    /// The parts that act by themselves and were not restored.
+    pub dropped: Vec<String>,
+}
+
+/// Parts that act by themselves, and are restored only on request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RestoreOptions {
+    /// API tokens.
+    pub tokens: bool,
+    /// `server.toml`, with the programs that it names, and trust in the files of projects.
+    pub commands: bool,
 }
 
 /// The deletions, made or planned.

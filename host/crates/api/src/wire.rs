@@ -11,31 +11,47 @@
 //! |---|---|
 //! | `wire/agents.rs` | agents, and the artifacts that they pass to their next run |
 //! | `wire/approvals.rs` | approvals, and the rules that answers made |
+//! | `wire/changes.rs` | the changes of a run: diffs and merges |
+//! | `wire/checkpoints.rs` | checkpoints, saved snapshots and imported runs |
+//! | `wire/doctor.rs` | the fitness of the machine for runs |
 //! | `wire/events.rs` | pages of events |
+//! | `wire/exports.rs` | files that an import reads again |
 //! | `wire/features.rs` | features and plans |
 //! | `wire/graphs.rs` | graphs of steps of code |
 //! | `wire/journal.rs` | invocations, journal entries and replays |
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
-//! | `wire/plugins.rs` | plugins that are installed or shipped |
+//! | `wire/maintenance.rs` | backups, restores and deletions of expired data |
+//! | `wire/models.rs` | configured, tested and fetched models |
+//! | `wire/plugins.rs` | plugins: lists, builds and installations; inspections, checks and calls of one |
+//! | `wire/projects.rs` | identities and checks of projects, and outcomes of prompts |
 //! | `wire/prompts.rs` | guesses about prompts |
 //! | `wire/resources.rs` | resource use of the machine |
 //! | `wire/runs.rs` | projects, runs, commits and costs |
 //! | `wire/schedules.rs` | schedules, tasks and the scheduler |
+//! | `wire/secrets.rs` | secrets by their names |
 //! | `wire/security.rs` | the audit log, and the trust in files and signers |
 //! | `wire/usage.rs` | usage of runs, and the caps on it |
 
 pub mod agents;
 pub mod approvals;
+pub mod changes;
+pub mod checkpoints;
+pub mod doctor;
 pub mod events;
+pub mod exports;
 pub mod features;
 pub mod graphs;
 pub mod journal;
 pub mod knowledge;
+pub mod maintenance;
+pub mod models;
 pub mod plugins;
+pub mod projects;
 pub mod prompts;
 pub mod resources;
 pub mod runs;
 pub mod schedules;
+pub mod secrets;
 pub mod security;
 pub mod usage;
 

@@ -22,8 +22,7 @@ mod shared;
 mod snapshot;
 mod snapshot_store;
 
-pub use longhaul_core::event::CheckpointCause as Cause;
 pub use positions::{CheckpointKey, list, newest_of};
 pub use shared::{RunShareFactory, SharedServer, of_record};
-pub use snapshot::{Snapshot, SnapshotOrigin, digests, removal, restore, take};
+pub use snapshot::{Snapshot, digests, removal, restore, take};
 pub use snapshot_store::SnapshotStore;

@@ -11,6 +11,7 @@ use super::files::{self, SnapshotFile};
 use super::positions::{CheckpointKey as Named, ENTRIES_MAX, newest_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use longhaul_api::checkpoints::{CheckpointDescription, CheckpointDocument, SnapshotOrigin};
 use longhaul_config::powers::{self, Power, PowerKind};
 use longhaul_config::{Config, FILE};
 use longhaul_core::fault::{self, Context, Fault, FaultCode, bail};
@@ -27,7 +28,7 @@ use longhaul_records::approvals;
 use longhaul_records::invocation::STEP;
 use longhaul_records::pins::{PYTHON_CHECKS, PinnedPlugin, PinnedPlugins};
 use longhaul_records::record::{self, RunRecord, StoredRun};
-use longhaul_security::signing::{Signed, SigningKey};
+use longhaul_security::signing::{self, Signed, SigningKey};
 use longhaul_worktree::UserRepository;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,30 +55,6 @@ const DAMAGED: &str =
 
 /// Longest foreign text in a message, in bytes.
 const SAID_BYTES_MAX: usize = 200;
-
-/// The origin of a snapshot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum SnapshotOrigin {
-    /// A run with its plan.
-    Plan {
-        /// Planned features.
-        features: usize,
-        /// Passing features.
-        passing: usize,
-    },
-    /// An agent's work.
-    Agent {
-        /// Its table, for example `agents.code`.
-        agent_id: String,
-        /// The invocation.
-        invocation: InvocationId,
-        /// Steps that it made.
-        step: u32,
-        /// The ids of the approvals that it waits for.
-        pending: Vec<String>,
-    },
-}
 
 /// A run in its current state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -354,6 +331,27 @@ impl Snapshot {
     pub fn take_signature(&mut self) -> fault::Result<(Option<Signed>, Vec<u8>)> {
         let signed = self.signed.take();
         Ok((signed, self.write()?))
+    }
+
+    /// The snapshot as a document, which surfaces pass on without reading it.
+    pub fn document(&self) -> fault::Result<CheckpointDocument> {
+        Ok(CheckpointDocument { snapshot: serde_json::to_value(self)? })
+    }
+
+    /// The facts about the snapshot in a document. `signers` is the data directory whose keys tell who signed it; none:
+    /// the signature is not looked at, since a snapshot of this data directory has none yet.
+    pub fn describe(document: CheckpointDocument, signers: Option<&Home>) -> fault::Result<CheckpointDescription> {
+        let mut snapshot: Self = serde_json::from_value(document.snapshot)?;
+        let signer = match signers {
+            Some(home) => {
+                let (signed, bytes) = snapshot.take_signature()?;
+                Some(signing::signer_of(home, signed.as_ref(), &bytes).context("the checkpoint")?)
+            }
+            None => None,
+        };
+        let powers = snapshot.powers()?.iter().map(ToString::to_string).collect();
+        let Self { key, origin, run, project, status, branch, left_out, .. } = snapshot;
+        Ok(CheckpointDescription { key, origin, run, project, status, branch, left_out, signer, powers })
     }
 
     /// The powers in the configuration that the run began with. An import uses none of them: the local file's powers

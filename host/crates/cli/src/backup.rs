@@ -3,11 +3,12 @@
 use super::checkpoint::AcceptArgs;
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use clap::Args;
 use longhaul_api::operations::MaintenanceOperations as _;
-use longhaul_api::upkeep::WriteBackup;
+use longhaul_api::upkeep::{RestoreOptions, WriteBackup};
+use longhaul_api::wire::maintenance::{BackupView, RestoreView};
 use longhaul_core::fault;
-use longhaul_maintenance::backup::RestoreOptions;
 use longhaul_report::messages::counted;
 use std::path::PathBuf;
 
@@ -38,7 +39,7 @@ pub struct RestoreArgs {
 pub async fn backup(context: &Context, BackupArgs { file, with_secrets }: BackupArgs) -> fault::Result<Exit> {
     let written = context.write_backup(WriteBackup { file: std::path::absolute(file)?, with_secrets }).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&written)?);
+        print_json(&BackupView::from(written))?;
         return Ok(Exit::Done);
     }
     let secrets = if written.has_secrets { ", with secrets: keep it as you keep them" } else { ", without secrets" };
@@ -65,7 +66,7 @@ pub async fn restore(context: &Context, args: RestoreArgs) -> fault::Result<Exit
     let keeps = RestoreOptions { tokens: with_tokens, commands: with_commands };
     let restored = context.owner.restore(file, home, accepts, keeps).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&restored)?);
+        print_json(&RestoreView::from(restored))?;
         return Ok(Exit::Done);
     }
     outln!(

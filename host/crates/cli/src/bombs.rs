@@ -33,6 +33,17 @@ pub enum BombVerdict {
     NotTried,
 }
 
+impl BombVerdict {
+    /// The verdict in a word, as it is serialized.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::NotHeld => "not-held",
+            Self::NotTried => "not-tried",
+        }
+    }
+}
+
 /// The outcome of a bomb.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BombOutcome {

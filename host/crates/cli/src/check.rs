@@ -4,12 +4,14 @@ use super::arguments::ModelArgs;
 use super::context::Context;
 use super::exit::Exit;
 use super::models;
+use super::order::print_json;
 use clap::Args;
-use longhaul_api::checks::{Finding, Overview};
+use longhaul_api::checks::Overview;
 use longhaul_api::operations::{ProjectOperations as _, RunOperations as _};
-use longhaul_api::projects::{CheckProject, ProjectCheck};
+use longhaul_api::projects::CheckProject;
 use longhaul_api::runs::RereadGoal;
 use longhaul_api::runs::RunRef;
+use longhaul_api::wire::projects::ProjectCheckView;
 use longhaul_core::fault;
 
 #[derive(Args, Debug)]
@@ -29,17 +31,17 @@ pub async fn run(context: &Context, args: CheckArgs) -> fault::Result<Exit> {
         context.client.keep();
     }
     let request = CheckProject { directory, models: args.models.options() };
-    let ProjectCheck { findings, overview } = context.check_project(request).await?;
-    let exit = if findings.is_empty() { Exit::Done } else { Exit::Error };
+    let check = context.check_project(request).await?;
+    let is_fine = check.findings.is_empty();
+    let exit = if is_fine { Exit::Done } else { Exit::Error };
     if context.json {
-        let is_fine = findings.is_empty();
-        outln!("{}", serde_json::json!({ "ok": is_fine, "findings": findings, "overview": overview }));
-    } else if findings.is_empty() {
-        show(&overview);
+        print_json(&ProjectCheckView::from(check))?;
+    } else if is_fine {
+        show(&check.overview);
     } else {
-        findings.iter().for_each(|finding: &Finding| outln!("{finding}"));
+        check.findings.iter().for_each(|finding| outln!("{finding}"));
     }
-    if args.online && findings.is_empty() {
+    if args.online && is_fine {
         return models::run(context, models::ModelsCommand::Test { name: None }).await;
     }
     Ok(exit)

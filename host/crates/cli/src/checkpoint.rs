@@ -3,18 +3,20 @@
 use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use super::terminal;
 use clap::{Args, Subcommand};
 use longhaul_api::checkpoints::{
-    CheckpointDocument, CheckpointList, ExportCheckpoint, ImportCheckpoint, ImportedRun, ListCheckpoints, ListShared,
-    SaveCheckpoint, ShowCheckpoint, ShowSaved, TakeOverRun,
+    CheckpointDescription, CheckpointDocument, CheckpointList, ExportCheckpoint, ImportCheckpoint, ImportedRun,
+    ListCheckpoints, ListShared, SaveCheckpoint, ShowCheckpoint, ShowSaved, SnapshotOrigin, TakeOverRun,
 };
 use longhaul_api::operations::CheckpointOperations as _;
-use longhaul_checkpoints::{Cause, Snapshot, SnapshotOrigin};
+use longhaul_api::wire::checkpoints::{CheckpointListing, CheckpointView, ImportedRunView};
+use longhaul_core::event::CheckpointCause;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use longhaul_report::messages::counted;
-use longhaul_security::signing::{self, AcceptedRisks};
+use longhaul_security::signing::AcceptedRisks;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -130,7 +132,7 @@ async fn list(context: &Context, run: RunArg, every: Option<u32>, shared: bool) 
 
 fn print_list(context: &Context, list: &CheckpointList) -> fault::Result<Exit> {
     if context.json {
-        outln!("{}", serde_json::to_string(list)?);
+        print_json(&CheckpointListing::from(list.clone()))?;
         return Ok(Exit::Done);
     }
     let CheckpointList { checkpoints, saved, shared } = list;
@@ -139,8 +141,8 @@ fn print_list(context: &Context, list: &CheckpointList) -> fault::Result<Exit> {
     }
     for one in checkpoints {
         let cause = match one.cause {
-            Cause::Step => "step",
-            Cause::Approval => "approval",
+            CheckpointCause::Step => "step",
+            CheckpointCause::Approval => "approval",
         };
         let open = if one.open { "" } else { " (has ended)" };
         outln!("{}  step {} before entry {} ({cause}){open}", one.invocation, one.step, one.entries + 1);
@@ -154,38 +156,22 @@ fn print_list(context: &Context, list: &CheckpointList) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn snapshot(document: CheckpointDocument) -> fault::Result<Box<Snapshot>> {
-    Ok(Box::new(serde_json::from_value(document.snapshot)?))
-}
-
 async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
-    let file = Path::new(key);
-    let (mut snapshot, is_file) = if file.is_file() {
-        (Box::new(read(key)?), true)
-    } else {
-        (snapshot(context.checkpoint(ShowCheckpoint { key: key.to_owned() }).await?)?, false)
-    };
+    let is_file = Path::new(key).is_file();
+    let document =
+        if is_file { read(context, key)? } else { context.checkpoint(ShowCheckpoint { key: key.to_owned() }).await? };
     // A checkpoint that is read from this data directory has no signature yet.
-    let signer = if is_file {
-        let (signed, bytes) = snapshot.take_signature()?;
-        Some(signing::signer_of(&context.home, signed.as_ref(), &bytes).context("the checkpoint")?)
-    } else {
-        None
-    };
-    let powers = snapshot.powers()?;
-    let Snapshot { key, origin, run, project, status, branch, left_out, .. } = &*snapshot;
+    let described = context.owner.describe_checkpoint(document, is_file.then_some(&context.home))?;
     if context.json {
-        let about =
-            serde_json::json!({ "key": key, "run": run, "project": project, "status": status, "branch": branch });
-        let mut about = about;
-        if let (Some(fields), serde_json::Value::Object(of)) = (about.as_object_mut(), serde_json::to_value(origin)?) {
-            fields.extend(of);
-            fields.insert("signer".into(), serde_json::to_value(&signer)?);
-            fields.insert("powers".into(), powers.iter().map(ToString::to_string).collect());
-        }
-        outln!("{about}");
+        print_json(&CheckpointView::from(described))?;
         return Ok(Exit::Done);
     }
+    print_description(&described);
+    Ok(Exit::Done)
+}
+
+fn print_description(described: &CheckpointDescription) {
+    let CheckpointDescription { key, origin, run, project, status, branch, left_out, signer, powers } = described;
     outln!(
         "{}  project {}, {status}, branch {branch}",
         printable(key, LINE_BYTES_MAX),
@@ -210,14 +196,14 @@ async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
         outln!("  {signer}");
     }
     outln!("  its longhaul.toml asks for (an import uses the file that is here, and never that one):");
-    for power in &powers {
+    for power in powers {
         outln!("    {power}");
     }
-    Ok(Exit::Done)
 }
 
 async fn export(context: &Context, key: String, output: Option<PathBuf>) -> fault::Result<Exit> {
-    let text = snapshot(context.export_checkpoint(ExportCheckpoint { key }).await?)?.write()?;
+    // The fields keep their order, which the signature covers.
+    let text = serde_json::to_vec(&context.export_checkpoint(ExportCheckpoint { key }).await?.snapshot)?;
     match output {
         Some(path) => {
             // The file holds prompts, and files that the agent wrote.
@@ -238,20 +224,20 @@ async fn import(context: &Context, args: ImportArgs) -> fault::Result<Exit> {
     let imported = if shared {
         context.take_over_run(TakeOverRun { key: from, directory, replace, accepts }).await?
     } else {
-        let snapshot = if saved {
+        let document = if saved {
             context.client.keep();
-            self::snapshot(context.saved_checkpoint(ShowSaved { name: from }).await?)?
+            context.saved_checkpoint(ShowSaved { name: from }).await?
         } else {
-            Box::new(read(&from)?)
+            read(context, &from)?
         };
-        let snapshot = serde_json::to_value(snapshot)?;
+        let snapshot = document.snapshot;
         context.import_checkpoint(ImportCheckpoint { snapshot, directory, replace, accepts }).await?
     };
-    let ImportedRun { run, signer, powers } = imported;
     if context.json {
-        outln!("{}", serde_json::json!({ "run": run, "signer": signer, "powers": powers }));
+        print_json(&ImportedRunView::from(imported))?;
         return Ok(Exit::Done);
     }
+    let ImportedRun { run, signer, powers } = imported;
     // Printed after the import: a refusal is one line, and an imported run does nothing before a resume.
     errln!("the checkpoint is {signer}");
     for power in &powers {
@@ -261,7 +247,7 @@ async fn import(context: &Context, args: ImportArgs) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn read(from: &str) -> fault::Result<Snapshot> {
+fn read(context: &Context, from: &str) -> fault::Result<CheckpointDocument> {
     let mut bytes = Vec::new();
     if from == "-" {
         std::io::stdin().take(SNAPSHOT_BYTES_MAX).read_to_end(&mut bytes)?;
@@ -269,7 +255,7 @@ fn read(from: &str) -> fault::Result<Snapshot> {
         let file = std::fs::File::open(from).with_context(|| format!("cannot read `{from}`"))?;
         file.take(SNAPSHOT_BYTES_MAX).read_to_end(&mut bytes)?;
     }
-    Snapshot::read(&bytes)
+    context.owner.read_checkpoint(&bytes)
 }
 
 #[cfg(test)]

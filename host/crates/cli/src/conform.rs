@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::plugin;
 use clap::Args;
 use longhaul_config::asks::RequestedDirectory;
-use longhaul_conform::{ConformReport, ConformSubject, RuleFinding, conform, stated_by_nobody};
+use longhaul_conform::{ConformSubject, RuleFinding, conform, stated_by_nobody};
 use longhaul_core::Limits;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::grant::DirectoryGrant;
@@ -69,7 +69,7 @@ pub async fn run(context: &Context, args: ConformArgs) -> fault::Result<Exit> {
     let subject = subject(&name, bytes, manifest.as_ref())?;
     let mut report = conform(&plugin::kit()?, subject).await;
     report.findings.push(RuleFinding { rule: "manifest", judged });
-    show(context.json, &report);
+    plugin::show_findings(context, &report)?;
     if let Some(file) = &args.junit {
         std::fs::write(file, report.to_junit()).with_context(|| format!("cannot write `{}`", file.display()))?;
     }
@@ -111,14 +111,6 @@ fn limits(stated: &toml::Table) -> fault::Result<Limits> {
     let mut all = toml::Table::try_from(stated_by_nobody())?;
     all.extend(stated.clone());
     Ok(all.try_into()?)
-}
-
-fn show(as_json: bool, report: &ConformReport) {
-    if as_json {
-        outln!("{}", report.to_json());
-    } else {
-        outtext!(report.to_string());
-    }
 }
 
 #[cfg(test)]

@@ -6,11 +6,13 @@
 use super::arguments::RunArg;
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use super::terminal;
 use clap::Args;
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{CommitLog, ListCommits, ShowRun};
 use longhaul_api::runs::{RunRef, Status};
+use longhaul_api::wire::changes::DiffView;
 use longhaul_config::Config;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, bail};
@@ -70,11 +72,8 @@ pub async fn run(context: &Context, args: DiffArgs) -> fault::Result<Exit> {
     let text = project.diff(&from, &to, form)?;
     let protected = protected(&found.directory, &project.changed_paths(&from, &to)?);
     if context.json {
-        let text = String::from_utf8_lossy(&text);
-        let told = serde_json::json!({
-            "run": found.run, "feature": feature, "from": from, "to": to, "diff": text, "protected": protected,
-        });
-        outln!("{told}");
+        let (run, diff) = (found.run.to_string(), String::from_utf8_lossy(&text).into_owned());
+        print_json(&DiffView { run, feature, from, to, diff, protected })?;
         return Ok(Exit::Done);
     }
     if !protected.is_empty() {

@@ -11,10 +11,12 @@ use super::context::Context;
 use super::detect;
 use super::exit::Exit;
 use super::follow::{self, StartRequest};
+use super::order::print_json;
 use clap::Args;
 use longhaul_api::operations::SecurityOperations as _;
 use longhaul_api::runs::BeginRun;
 use longhaul_api::security::TrustProject;
+use longhaul_api::wire::projects::PromptOutcome;
 use longhaul_api::wire::prompts::DetectedView;
 use longhaul_config::{make_whole, plain_name};
 use longhaul_core::fault::{self, Context as _};
@@ -52,7 +54,8 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
     let directory = context.project.join(dir.unwrap_or_else(|| name_of(&prompt).into()));
     let directory = make(&directory, &prompt, &settings)?;
     if context.json {
-        outln!("{}", serde_json::json!({ "detected": DetectedView::from(&detected), "project": directory }));
+        let project = Some(directory.display().to_string());
+        print_json(&PromptOutcome { detected: DetectedView::from(&detected), project, reason: None, otherwise: None })?;
     } else {
         outln!("{}: made {}", detect::found(&detected), directory.display());
     }
@@ -96,12 +99,12 @@ fn why_not(detected: &Detected, is_on: bool) -> Option<String> {
 fn told(context: &Context, detected: &Detected, why: &str) -> fault::Result<Exit> {
     const BY_HAND: &str = "by hand: longhaul new DIR, and write the prompt into GOAL.md";
     if context.json {
-        outln!(
-            "{}",
-            serde_json::json!({
-                "detected": DetectedView::from(detected), "project": null, "reason": why, "otherwise": BY_HAND,
-            })
-        );
+        print_json(&PromptOutcome {
+            detected: DetectedView::from(detected),
+            project: None,
+            reason: Some(why.to_owned()),
+            otherwise: Some(BY_HAND.to_owned()),
+        })?;
     } else {
         outln!("{}: {why}; {BY_HAND}", detect::found(detected));
     }

@@ -7,9 +7,10 @@ mod walls;
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 pub use bombs::child as bomb_child;
-use checks::{CheckResult, CheckState};
 use clap::Args;
+use longhaul_api::wire::doctor::{CheckResult, CheckState, DoctorView};
 use longhaul_core::fault;
 use longhaul_home::{cache, variable};
 use longhaul_models::{Discovery, discover};
@@ -47,18 +48,15 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
     let found = discover(&variable, &longhaul_models::discover::PORTS).await;
     let model = longhaul_models::pull::path_of("smollm2", &cache()?).filter(|path| path.is_file());
     if context.json {
-        outln!(
-            "{}",
-            serde_json::json!({
-                "home": context.home.path(),
-                "plugins_missing": missing,
-                "keys": found.keys,
-                "servers": found.servers,
-                "local_model": model,
-                "local_model_built_in": context.owner.has_local_model(),
-                "checks": checks,
-            })
-        );
+        print_json(&DoctorView {
+            home: context.home.path().display().to_string(),
+            plugins_missing: missing.into_iter().map(str::to_owned).collect(),
+            keys: found.keys,
+            servers: found.servers.into_iter().map(Into::into).collect(),
+            local_model: model.map(|path| path.display().to_string()),
+            local_model_built_in: context.owner.has_local_model(),
+            checks,
+        })?;
         return Ok(exit);
     }
     outln!("data directory   {}", context.home.path().display());

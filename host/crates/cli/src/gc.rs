@@ -3,9 +3,11 @@
 use super::checkpoint::age_ms;
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use clap::Args;
 use longhaul_api::operations::MaintenanceOperations as _;
 use longhaul_api::upkeep::{GcOptions, GcReport};
+use longhaul_api::wire::maintenance::GcView;
 use longhaul_core::fault;
 use longhaul_report::messages::counted;
 
@@ -37,7 +39,7 @@ pub async fn run(context: &Context, args: GcArgs) -> fault::Result<Exit> {
     };
     let swept = context.collect_garbage(wanted).await?;
     if context.json {
-        outln!("{}", serde_json::to_string(&swept)?);
+        print_json(&GcView::from(swept))?;
     } else {
         print(&swept);
     }

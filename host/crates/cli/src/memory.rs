@@ -11,10 +11,10 @@ use longhaul_api::memory::{
     ForgetMemory, ListMemory, MemoryItem, MemoryScope, PromoteMemory, SearchMemory, ShowMemory,
 };
 use longhaul_api::operations::MemoryOperations as _;
+use longhaul_api::wire::exports::MemoryExport;
 use longhaul_api::wire::knowledge::Memories;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
-use serde_json::json;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
@@ -25,9 +25,6 @@ const LIMIT: u32 = 50;
 /// Longest text on a line of the list, and of an entry in full, in bytes.
 const LINE_BYTES_MAX: usize = 160;
 const TEXT_BYTES_MAX: usize = 64 << 10;
-
-/// Version of the format of `export`.
-const EXPORT_VERSION: u32 = 1;
 
 #[derive(Subcommand, Debug)]
 pub enum MemoryCommand {
@@ -148,7 +145,7 @@ pub async fn run(context: &Context, command: MemoryCommand) -> fault::Result<Exi
         }
         MemoryCommand::Export { run, output } => {
             let request = ListMemory { run: context.which(run), prefix: String::new(), limit: usize::MAX };
-            export(&context.memories(request).await?, output)?;
+            export(context.memories(request).await?, output)?;
         }
         MemoryCommand::Conversation { one } => return trajectories::conversation(context, one).await,
     }
@@ -215,8 +212,8 @@ fn show(one: &MemoryItem) {
     }
 }
 
-fn export(memories: &[MemoryItem], output: Option<PathBuf>) -> fault::Result<()> {
-    let text = json!({ "longhaul_memory": EXPORT_VERSION, "memories": memories }).to_string();
+fn export(memories: Vec<MemoryItem>, output: Option<PathBuf>) -> fault::Result<()> {
+    let text = serde_json::to_string(&MemoryExport::from(memories))?;
     match output {
         Some(path) => {
             // The export holds words of agents, and text that they read.

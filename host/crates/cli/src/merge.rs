@@ -7,7 +7,9 @@ use super::arguments::RunArg;
 use super::context::Context;
 use super::diff::{RunCommits, protected};
 use super::exit::Exit;
+use super::order::print_json;
 use clap::Args;
+use longhaul_api::wire::changes::MergeView;
 use longhaul_core::fault;
 use longhaul_report::messages;
 use longhaul_worktree::{Branch, MergeKind, MergedIn, UserRepository};
@@ -36,10 +38,7 @@ pub async fn run(context: &Context, args: MergeArgs) -> fault::Result<Exit> {
     .await??;
     let protected = protected(&project, &merged.files);
     if context.json {
-        let told = serde_json::json!({
-            "run": found.run, "dry_run": dry_run, "merged": merged, "protected": protected,
-        });
-        outln!("{told}");
+        print_json(&MergeView { run: found.run.to_string(), dry_run, merged: merged.into(), protected })?;
     } else {
         outtext!(told(&merged, dry_run));
         if !protected.is_empty() {

@@ -4,7 +4,9 @@ mod test;
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use clap::Subcommand;
+use longhaul_api::wire::models::{ModelListing, PulledModelView};
 use longhaul_config::Config;
 use longhaul_core::fault;
 use longhaul_home::cache;
@@ -30,10 +32,11 @@ pub async fn run(context: &Context, command: ModelsCommand) -> fault::Result<Exi
     match command {
         ModelsCommand::List => {
             let config = Config::read(&context.project)?;
+            let listing = ModelListing::try_from(&config.models)?;
             if context.json {
-                outln!("{}", serde_json::to_string(&config.models)?);
+                print_json(&listing)?;
             } else {
-                for (name, model) in &config.models {
+                for (name, model) in &listing.models {
                     outln!("{name:<12} {}", serde_json::to_string(model)?);
                 }
             }
@@ -44,7 +47,7 @@ pub async fn run(context: &Context, command: ModelsCommand) -> fault::Result<Exi
             let mut told = |text: &str| errln!("{text}");
             let path = longhaul_models::pull(&name, &cache()?, &mut told).await?;
             if context.json {
-                outln!("{}", serde_json::json!({ "model": name, "path": path }));
+                print_json(&PulledModelView { model: name, path: path.display().to_string() })?;
             } else {
                 outln!("{name} is at {}", path.display());
             }

@@ -3,14 +3,13 @@
 use super::context::Context;
 use super::exit::Exit;
 use longhaul_api::runs::AffectedRun;
-use longhaul_api::wire::runs::RunNamed;
 use longhaul_core::fault;
 use serde::Serialize;
 
 /// Prints that something was done to a run.
 pub(super) fn print_done(context: &Context, affected: &AffectedRun, done: &str) -> fault::Result<Exit> {
     match context.json {
-        true => print_json(&RunNamed::from(affected.clone()))?,
+        true => print_json(affected)?,
         false => outln!("run {}: {done}", affected.run),
     }
     Ok(Exit::Done)

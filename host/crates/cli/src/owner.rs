@@ -10,15 +10,16 @@ pub mod serve;
 mod supervisor;
 pub mod work;
 
+use longhaul_api::checkpoints::{CheckpointDescription, CheckpointDocument};
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{RunRef, ShowRun};
+use longhaul_api::upkeep::{RestoreOptions, RestoreReport};
 use longhaul_client::Client;
 use longhaul_config::server::ServerSettings;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_engine::HAND_OVER_MS_MAX;
 use longhaul_home::Home;
-use longhaul_maintenance::backup::{RestoreOptions, RestoreReport};
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_security::signing::AcceptedRisks;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,17 @@ pub trait Owner: Send + Sync {
         accepts: AcceptedRisks,
         keeps: RestoreOptions,
     ) -> fault::Result<RestoreReport>;
+
+    /// Reads the bytes of an exported checkpoint. Refuses a document that is not what its signer signed.
+    fn read_checkpoint(&self, bytes: &[u8]) -> fault::Result<CheckpointDocument>;
+
+    /// The facts about a checkpoint. `signers` is the data directory whose keys tell who signed it; none: the signature
+    /// is not looked at.
+    fn describe_checkpoint(
+        &self,
+        document: CheckpointDocument,
+        signers: Option<&Home>,
+    ) -> fault::Result<CheckpointDescription>;
 
     /// What the program gives to the models that it asks.
     fn model_environment(&self) -> fault::Result<ProgramEnvironment>;

@@ -15,7 +15,7 @@ mod source;
 mod test;
 
 pub use build::say;
-pub(super) use check::judge_manifest;
+pub(super) use check::{judge_manifest, show as show_findings};
 pub(super) use list::tool_components;
 pub(super) use run::kit;
 pub(super) use source::{file_of, stem};

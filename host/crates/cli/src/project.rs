@@ -9,6 +9,7 @@ use longhaul_api::projects::{CreateProject, ListProjects};
 use longhaul_api::runs::ProjectSummary;
 use longhaul_api::security::{IdentifyProject, JoinProject, ProjectIdentity};
 use longhaul_api::wire::Page;
+use longhaul_api::wire::projects::ProjectIdView;
 use longhaul_api::wire::runs::{ProjectMade, ProjectView};
 use longhaul_config::FILE;
 use longhaul_core::fault::{self, Context as _};
@@ -34,9 +35,9 @@ pub async fn run(context: &Context, command: ProjectCommand) -> fault::Result<Ex
         ProjectCommand::SameAs { other } => context.join_project(JoinProject { directory, other }).await?,
     };
     if context.json {
-        outln!("{}", serde_json::json!({ "id": id }))
+        print_json(&ProjectIdView { id })?;
     } else {
-        outln!("{id}")
+        outln!("{id}");
     }
     told.iter().for_each(|told| errln!("{told}"));
     Ok(Exit::Done)

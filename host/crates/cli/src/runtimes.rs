@@ -5,14 +5,15 @@
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use super::plugin::say;
 use clap::Subcommand;
+use longhaul_api::wire::plugins::RuntimeView;
 use longhaul_build::{PluginBuilder, PluginProject};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_home::Home;
 use longhaul_plugins::installed::{InstalledPlugins, PluginSource, PluginVersion};
-use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -31,8 +32,7 @@ pub enum RuntimesCommand {
 }
 
 /// The state of an interpreter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RuntimeState {
     Ready,
     /// Built from other sources than those of this program, or changed since.
@@ -40,6 +40,18 @@ enum RuntimeState {
     Missing,
     /// Another plugin has this name.
     Foreign,
+}
+
+impl RuntimeState {
+    /// The state in a word.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Stale => "stale",
+            Self::Missing => "missing",
+            Self::Foreign => "foreign",
+        }
+    }
 }
 
 /// An interpreter: its source and its installation.
@@ -134,10 +146,13 @@ impl Runtime {
         let (name, state, path) = (self.project.name(), self.state()?, self.path());
         let bytes = std::fs::metadata(&path).map(|found| found.len()).ok();
         if context.json {
-            let shown =
-                serde_json::json!({ "name": name, "state": state, "path": path, "bytes": bytes, "seconds": seconds });
-            outln!("{shown}");
-            return Ok(());
+            return print_json(&RuntimeView {
+                name: name.to_owned(),
+                state: state.word().to_owned(),
+                path: path.display().to_string(),
+                bytes,
+                seconds,
+            });
         }
         let words = match (state, seconds) {
             (RuntimeState::Ready, Some(seconds)) => format!("made in {seconds:.1} s"),

@@ -3,10 +3,12 @@
 
 use super::context::Context;
 use super::exit::Exit;
+use super::order::print_json;
 use super::terminal;
 use clap::{Args, Subcommand};
 use longhaul_api::operations::SecurityOperations as _;
 use longhaul_api::security::{IdentifyProject, NoteSecret, ProjectIdentity};
+use longhaul_api::wire::secrets::{SecretChange, SecretView};
 use longhaul_config::secrets::{SecretConfig, check_name};
 use longhaul_config::tools::mcp::sent_to;
 use longhaul_config::{Config, FILE, PluginConfig};
@@ -16,7 +18,6 @@ use longhaul_egress::Secret;
 use longhaul_mcp::McpConfig;
 use longhaul_security::secrets::{ListedSecret, SecretBinding, SecretStore};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
-use serde_json::json;
 use std::io::{BufRead as _, Read as _};
 
 /// Longest value, in bytes.
@@ -67,9 +68,9 @@ pub async fn run(context: &Context, command: SecretsCommand) -> fault::Result<Ex
             context.client.keep();
             secret_store.remove(&name, project(context).await?.as_deref())?;
             context.note_secret(NoteSecret { name: name.clone(), bound: None }).await?;
-            said(context, "removed", &name);
+            said(context, &SecretChange::Removed(name))?;
         }
-        SecretsCommand::List => list(context, &secret_store.list(project(context).await?.as_deref())?),
+        SecretsCommand::List => list(context, secret_store.list(project(context).await?.as_deref())?)?,
     }
     Ok(Exit::Done)
 }
@@ -99,7 +100,7 @@ async fn set(context: &Context, secret_store: &SecretStore, args: SetArgs) -> fa
     let whose = if any_project { "every project, " } else { "this project, " };
     let told = format!("{whose}{bound}");
     context.note_secret(NoteSecret { name: name.clone(), bound: Some(told.clone()) }).await?;
-    said(context, "set", &name);
+    said(context, &SecretChange::Set(name))?;
     if !context.json {
         errln!("for {told}");
     }
@@ -194,23 +195,24 @@ fn granted_to(config: &Config, name: &str, tools: &[String]) -> fault::Result<Ve
     Ok(granted)
 }
 
-fn said(context: &Context, what: &str, name: &str) {
-    if context.json {
-        outln!("{}", json!({ what: name }));
-    } else {
-        outln!("{what} {name}");
+fn said(context: &Context, change: &SecretChange) -> fault::Result<()> {
+    match change {
+        _ if context.json => print_json(change)?,
+        SecretChange::Set(name) => outln!("set {name}"),
+        SecretChange::Removed(name) => outln!("removed {name}"),
     }
+    Ok(())
 }
 
-fn list(context: &Context, listed: &[ListedSecret]) {
+fn list(context: &Context, listed: Vec<ListedSecret>) -> fault::Result<()> {
     if context.json {
-        outln!("{}", json!(listed));
-        return;
+        return print_json(&listed.into_iter().map(SecretView::from).collect::<Vec<_>>());
     }
     for ListedSecret { name, any_project, bound } in listed {
-        let whose = if *any_project { "every project, " } else { "" };
+        let whose = if any_project { "every project, " } else { "" };
         outln!("{name}  {whose}{bound}");
     }
+    Ok(())
 }
 
 fn value(name: &str) -> fault::Result<String> {

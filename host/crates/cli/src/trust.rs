@@ -10,13 +10,12 @@ use longhaul_api::operations::SecurityOperations as _;
 use longhaul_api::security::{
     DistrustProject, ExpectTrust, IdentifyProject, ListTrusted, SetSigner, ShowTrust, TrustProject, TrustedList,
 };
-use longhaul_api::wire::security::{TrustListing, TrustStatusView};
+use longhaul_api::wire::security::{SigningKeyView, TrustListing, TrustStatusView};
 use longhaul_config::FILE;
 use longhaul_core::fault::{self, bail};
 use longhaul_security::signing::SigningKey;
 use longhaul_security::trust::TrustStatus;
 use rustix::termios::isatty;
-use serde_json::json;
 use std::io::BufRead as _;
 
 #[derive(Subcommand, Debug)]
@@ -44,9 +43,9 @@ pub async fn run(context: &Context, command: Option<TrustCommand>, yes: bool) ->
         Some(TrustCommand::Key) => {
             let key = SigningKey::of(&context.home)?.public();
             if context.json {
-                outln!("{}", json!({ "key": key }))
+                print_json(&SigningKeyView { key })?;
             } else {
-                outln!("{key}")
+                outln!("{key}");
             }
             Ok(Exit::Done)
         }

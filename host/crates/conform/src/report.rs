@@ -1,8 +1,6 @@
-//! Findings, and the three ways in which they are written: lines, JSON and JUnit's XML.
+//! Findings, and the two ways in which they are written: lines, and JUnit's XML.
 
 use longhaul_core::text::{is_hidden, printable};
-use serde::Serialize;
-use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
 
 /// Longest reason that is shown on a line, in bytes.
@@ -65,14 +63,6 @@ pub struct ConformReport {
     pub findings: Vec<RuleFinding>,
 }
 
-/// A finding in its serialized form.
-#[derive(Serialize)]
-struct Written<'a> {
-    rule: &'a str,
-    result: &'a str,
-    why: &'a str,
-}
-
 impl ConformReport {
     /// Whether no rule failed.
     #[must_use]
@@ -90,22 +80,6 @@ impl ConformReport {
     #[must_use]
     pub fn of(&self, rule: &str) -> Option<&RuleVerdict> {
         self.findings.iter().find(|finding| finding.rule == rule).map(|finding| &finding.judged)
-    }
-
-    /// The report as JSON.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        let findings = self.findings.iter().map(|RuleFinding { rule, judged }| Written {
-            rule,
-            result: judged.word(),
-            why: judged.why(),
-        });
-        json!({
-            "plugin": self.name,
-            "role": self.role,
-            "passes": self.passes(),
-            "findings": findings.collect::<Vec<_>>(),
-        })
     }
 
     /// The report as JUnit XML, which test servers read: a suite with a case for each rule.

@@ -3,6 +3,9 @@
 //! For each kind, a row of the run holds the number and the bytes, changed in the transaction that stores the data:
 //! data that a kill cuts off is neither stored nor counted. So all invocations together stay within the limit of one.
 //! Data from before that row existed is not counted, and nothing is removed here.
+//!
+//! It is here, with locks of `futures-util`, because every other crate below both capabilities and the toolbox is about
+//! HTTP, or would add dependencies to embedders of `longhaul-exec`: `longhaul-journal` adds itself and `jiff`.
 
 use crate::store::{Batch, Key, Store, StoreError, Table};
 use crate::{LimitHit, Limits, RunId};

@@ -24,11 +24,8 @@ mod archive;
 mod restore;
 
 pub use archive::{ArchiveParts, write};
-pub use restore::{PreparedStore, RestoreOptions, RestoreReport, restore};
+pub use restore::{PreparedStore, restore};
 
-use longhaul_api::upkeep::AuditHead;
-use longhaul_core::Digest;
-use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
 /// The version of the archive. Those of version 1 are unsigned, and record no modes.
@@ -51,48 +48,6 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// Files of an archive.
 const FILES_MAX: usize = 1_000_000;
-
-/// The manifest of an archive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackupManifest {
-    /// The version of the archive.
-    pub longhaul_backup: u32,
-    /// The version of the program that wrote it.
-    pub written_by: String,
-    /// When the store was copied, in milliseconds since 1970-01-01 UTC.
-    pub taken_ms: u64,
-    /// Rows of the store.
-    pub rows: u64,
-    /// Whether secrets are in it.
-    pub has_secrets: bool,
-    /// Parts that are missing and cannot be rebuilt.
-    pub left_out: Vec<String>,
-    /// The head of the audit log just before the store was copied; none: an earlier version wrote the archive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub audit: Option<AuditHead>,
-    /// The public key that the manifest is signed by; none: it is unsigned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signer: Option<String>,
-    /// All other entries.
-    pub files: Vec<ArchiveEntry>,
-}
-
-/// One file of an archive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArchiveEntry {
-    /// The path from the top of the data directory.
-    pub path: String,
-    /// The size of its content.
-    pub bytes: u64,
-    /// The digest of its content, or of the target of a link.
-    pub sha256: Digest,
-    /// The target, if it is a link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<String>,
-    /// Whether it may be executed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub executable: bool,
-}
 
 /// The path of an entry, if it is valid: plain names only, below one of the allowed places.
 fn checked(path: &Path) -> Option<PathBuf> {

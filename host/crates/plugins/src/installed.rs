@@ -11,6 +11,7 @@
 //! the previous state, and perhaps an unlisted file. Nothing here is run, and an installation grants nothing. A file
 //! `NAME.wasm` that is no link belongs to the user, and is never overwritten.
 
+use longhaul_api::wire::plugins::{PluginSourceView, PluginVersionView};
 use longhaul_build::cache::{create_dir, lock};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context, Fault, bail};
@@ -51,6 +52,18 @@ pub enum PluginSource {
     Url(String),
     /// Built by this program from its own sources, which have this digest.
     Made(Digest),
+}
+
+impl From<PluginVersion> for PluginVersionView {
+    fn from(inner: PluginVersion) -> Self {
+        let PluginVersion { version, digest, bytes, source } = inner;
+        let source = match source {
+            PluginSource::File(path) => PluginSourceView::File(path.display().to_string()),
+            PluginSource::Url(address) => PluginSourceView::Url(address),
+            PluginSource::Made(of) => PluginSourceView::Made(of.to_string()),
+        };
+        Self { version, digest: digest.to_string(), bytes, source }
+    }
 }
 
 /// A reference to a plugin: `NAME`, `NAME@VERSION` or `NAME@sha256:DIGITS`.

@@ -4,11 +4,11 @@
 //! Refuses to run anything, and to show an author's text unfiltered: it could move the cursor of a terminal.
 
 use crate::manifest::PluginManifest;
+use longhaul_api::wire::plugins::{ComponentView, PluginInspection};
 use longhaul_core::LimitHit;
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_engine::{CompileLimits, Inspection, LoadError, inspect, sections};
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -82,12 +82,19 @@ impl InspectedPlugin {
         }
     }
 
-    /// The same as JSON, for programs.
-    pub fn to_json(&self) -> Value {
-        let PluginManifest { name, version, description, asks, settings, .. } = &self.manifest;
-        json!({
-            "component": self.inspection, "name": name, "version": version, "description": description,
-            "asks": asks, "settings": settings, "metadata": self.metadata,
+    /// The published form, for programs.
+    pub fn view(&self) -> fault::Result<PluginInspection> {
+        let Inspection { role, contract, digest, bytes, functions, imports, exports } = self.inspection.clone();
+        let (role, digest) = (role.name().to_owned(), digest.to_string());
+        let PluginManifest { name, version, description, asks, settings, .. } = self.manifest.clone();
+        Ok(PluginInspection {
+            component: ComponentView { role, contract, digest, bytes, functions, imports, exports },
+            name,
+            version,
+            description,
+            asks: asks.into(),
+            settings: settings.map(serde_json::to_value).transpose()?,
+            metadata: self.metadata.clone(),
         })
     }
 

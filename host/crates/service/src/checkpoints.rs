@@ -33,13 +33,13 @@ impl CheckpointOperations for ServiceOperations<'_> {
     }
 
     async fn checkpoint(&self, ShowCheckpoint { key }: ShowCheckpoint) -> fault::Result<CheckpointDocument> {
-        document(&self.0.snapshot(&key)?)
+        self.0.snapshot(&key)?.document()
     }
 
     async fn export_checkpoint(&self, request: ExportCheckpoint) -> fault::Result<CheckpointDocument> {
         let ExportCheckpoint { key } = request;
         self.0.refuse_working(&key)?;
-        document(&self.0.signed(&key)?)
+        self.0.signed(&key)?.document()
     }
 
     async fn save_checkpoint(&self, request: SaveCheckpoint) -> fault::Result<CheckpointList> {
@@ -52,7 +52,7 @@ impl CheckpointOperations for ServiceOperations<'_> {
 
     async fn saved_checkpoint(&self, ShowSaved { name }: ShowSaved) -> fault::Result<CheckpointDocument> {
         let missing = || format!("nothing is saved as `{name}`; `longhaul checkpoint list` shows what is");
-        document(&Snapshot::read(&self.0.saved_snapshots().read(&name)?.or_unknown(missing)?)?)
+        Snapshot::read(&self.0.saved_snapshots().read(&name)?.or_unknown(missing)?)?.document()
     }
 
     async fn import_checkpoint(&self, request: ImportCheckpoint) -> fault::Result<ImportedRun> {
@@ -150,9 +150,4 @@ impl Service {
             || "no server is configured; add to longhaul.toml: [checkpoints.redis] url = \"redis://HOST:PORT/0\"",
         )
     }
-}
-
-/// A snapshot as surfaces pass it on.
-fn document(snapshot: &Snapshot) -> fault::Result<CheckpointDocument> {
-    Ok(CheckpointDocument { snapshot: serde_json::to_value(snapshot)? })
 }

@@ -298,38 +298,10 @@ impl AgentChange {
     }
 }
 
-/// A summary of an agent.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = AgentSummary))]
-pub struct AgentShort {
-    /// Its name.
-    pub name: String,
-    /// Its purpose.
-    pub description: String,
-    /// `python`, `javascript`, `wasm`, `ask` or `run`.
-    pub kind: String,
-    /// Whether it may be run.
-    pub active: bool,
-    /// Counts its changes.
-    pub version: u64,
-    /// Time of its creation, in milliseconds since 1970-01-01 UTC.
-    pub created_ms: u64,
-    /// Time of its last change, in milliseconds since 1970-01-01 UTC.
-    pub updated_ms: u64,
-}
-
-impl From<AgentSummary> for AgentShort {
-    fn from(inner: AgentSummary) -> Self {
-        let AgentSummary { name, description, kind, active, version, created_ms, updated_ms } = inner;
-        Self { name: name.to_string(), description, kind, active, version, created_ms, updated_ms }
-    }
-}
-
-impl From<AgentList> for Page<AgentShort> {
+impl From<AgentList> for Page<AgentSummary> {
     fn from(inner: AgentList) -> Self {
         let AgentList { agents, total_count, limit, offset } = inner;
-        Self { items: agents.into_iter().map(Into::into).collect(), total: total_count, limit, offset }
+        Self { items: agents, total: total_count, limit, offset }
     }
 }
 
@@ -340,7 +312,7 @@ impl From<AgentList> for Page<AgentShort> {
 pub struct AgentDetails {
     /// Its summary.
     #[serde(flatten)]
-    pub short: AgentShort,
+    pub short: AgentSummary,
     /// Its code.
     pub code: AgentCodeView,
     /// What its code sees as `CONTEXT["config"]`.
@@ -369,8 +341,8 @@ impl From<AgentView> for AgentDetails {
         let AgentView { record, run_count, artifact_version, artifact_error, schedules } = inner;
         let agent = record.agent;
         Self {
-            short: AgentShort {
-                name: agent.name.to_string(),
+            short: AgentSummary {
+                name: agent.name,
                 description: agent.description,
                 kind: agent.code.kind().to_owned(),
                 active: agent.active,

@@ -4,7 +4,7 @@ use super::features::FeatureView;
 use super::usage::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
 use crate::projects::CreatedProject;
-use crate::runs::{AffectedRun, CommitLog, OpenQuestion, ProjectSummary, RunSummary, Status};
+use crate::runs::{CommitLog, OpenQuestion, ProjectSummary, RunSummary, Status};
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
 use serde::Serialize;
@@ -258,21 +258,6 @@ impl From<Status> for RunDetails {
             cost_microdollars_max: inner.cost_microdollars_max,
             tokens_max: inner.tokens_max,
         }
-    }
-}
-
-/// The run of an operation.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = RunReference))]
-pub struct RunNamed {
-    /// Its name.
-    pub run: String,
-}
-
-impl From<AffectedRun> for RunNamed {
-    fn from(affected: AffectedRun) -> Self {
-        Self { run: affected.run.to_string() }
     }
 }
 

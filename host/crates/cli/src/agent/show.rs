@@ -5,9 +5,9 @@ use super::super::exit::Exit;
 use super::super::order::print_json;
 use super::super::terminal;
 use longhaul_agents::{AgentCode, Artifact, rfc3339};
-use longhaul_api::agents::{AgentExecution, AgentList, AgentView, ArtifactList, HandedArtifact};
+use longhaul_api::agents::{AgentExecution, AgentList, AgentSummary, AgentView, ArtifactList, HandedArtifact};
 use longhaul_api::wire::Page;
-use longhaul_api::wire::agents::{AgentDetails, AgentShort, ArtifactVersions, Executed, PassedArtifact};
+use longhaul_api::wire::agents::{AgentDetails, ArtifactVersions, Executed, PassedArtifact};
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_report::messages::counted;
@@ -27,7 +27,7 @@ pub fn agent(context: &Context, view: &AgentView, done: &str) -> fault::Result<E
 pub fn agents(context: &Context, list: &AgentList) -> fault::Result<Exit> {
     let AgentList { agents, total_count, .. } = list;
     if context.json {
-        print_json(&Page::<AgentShort>::from(list.clone()))?;
+        print_json(&Page::<AgentSummary>::from(list.clone()))?;
         return Ok(Exit::Done);
     }
     for one in agents {

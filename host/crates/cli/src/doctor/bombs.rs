@@ -4,6 +4,8 @@
 use crate::bombs::{self, BombOutcome, BombVerdict};
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::order::print_json;
+use longhaul_api::wire::doctor::BombView;
 use longhaul_bombs::{Bomb, corpus};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::text::printable;
@@ -37,7 +39,7 @@ pub async fn run(context: &Context, part: &str) -> fault::Result<Exit> {
     let mut verdicts = Vec::new();
     for bomb in &bombs {
         let (outcome, memory_bytes) = in_a_child(bomb).await?;
-        show(context, bomb, &outcome, memory_bytes);
+        show(context, bomb, &outcome, memory_bytes)?;
         verdicts.push(outcome.verdict);
     }
     let count = |of: BombVerdict| verdicts.iter().filter(|verdict| **verdict == of).count();
@@ -49,18 +51,18 @@ pub async fn run(context: &Context, part: &str) -> fault::Result<Exit> {
     Ok(if held == bombs.len() { Exit::Done } else { Exit::Error })
 }
 
-fn show(context: &Context, bomb: &Bomb, outcome: &BombOutcome, memory_bytes: u64) {
+fn show(context: &Context, bomb: &Bomb, outcome: &BombOutcome, memory_bytes: u64) -> fault::Result<()> {
     let BombOutcome { verdict, said, ms } = outcome;
     if context.json {
-        let (name, attacks, held) = (bomb.name, bomb.attacks, *verdict == BombVerdict::Held);
-        outln!(
-            "{}",
-            json!({
-                "name": name, "attacks": attacks, "held": held, "verdict": verdict, "said": said, "ms": ms,
-                "memory_bytes": memory_bytes,
-            })
-        );
-        return;
+        return print_json(&BombView {
+            name: bomb.name.to_owned(),
+            attacks: bomb.attacks.to_owned(),
+            held: *verdict == BombVerdict::Held,
+            verdict: verdict.word().to_owned(),
+            said: said.clone(),
+            ms: *ms,
+            memory_bytes,
+        });
     }
     let mark = match verdict {
         BombVerdict::Held => "held",
@@ -69,6 +71,7 @@ fn show(context: &Context, bomb: &Bomb, outcome: &BombOutcome, memory_bytes: u64
     };
     let said = printable(said, SHOWN_BYTES_MAX);
     outln!("{mark:<9} {:<48} {ms:>6} ms {:>5} MiB  {said}", bomb.name, memory_bytes >> 20);
+    Ok(())
 }
 
 /// The outcome of a bomb, and the highest sample of the memory of its process and the compiler below it.

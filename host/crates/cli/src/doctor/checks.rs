@@ -5,12 +5,12 @@ use crate::context::Context;
 use longhaul_api::operations::{MaintenanceOperations as _, ProjectOperations as _};
 use longhaul_api::projects::ListProjects;
 use longhaul_api::upkeep::CheckStore;
+use longhaul_api::wire::doctor::{CheckResult, CheckState};
 use longhaul_config::resources::ResourceSettings;
 use longhaul_core::Clock as _;
 use longhaul_home::{Home, MachineClock, is_ours_alone};
 use longhaul_resources::cgroup::CgroupParent;
 use longhaul_resources::{Sampler, gpu};
-use serde::Serialize;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -25,39 +25,16 @@ const CLOCK_MS_MIN: u64 = 1_735_689_600_000;
 /// The most that a file may be ahead of the clock, in milliseconds: file systems round.
 const CLOCK_MS_OFF: u64 = 10_000;
 
-/// The state that a check found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CheckState {
-    /// Everything is in order.
-    Fine,
-    /// It works, with less than there could be.
-    Less,
-    /// Something will not work.
-    Broken,
+pub(super) fn fine(what: &str, said: impl Into<String>) -> CheckResult {
+    CheckResult { what: what.to_owned(), state: CheckState::Fine, said: said.into() }
 }
 
-/// The result of a check.
-#[derive(Clone, Debug, Serialize)]
-pub struct CheckResult {
-    /// Name of the check.
-    pub what: &'static str,
-    /// The state.
-    pub state: CheckState,
-    /// The finding in words, with a remedy.
-    pub said: String,
+pub(super) fn less(what: &str, said: impl Into<String>) -> CheckResult {
+    CheckResult { what: what.to_owned(), state: CheckState::Less, said: said.into() }
 }
 
-pub(super) fn fine(what: &'static str, said: impl Into<String>) -> CheckResult {
-    CheckResult { what, state: CheckState::Fine, said: said.into() }
-}
-
-pub(super) fn less(what: &'static str, said: impl Into<String>) -> CheckResult {
-    CheckResult { what, state: CheckState::Less, said: said.into() }
-}
-
-pub(super) fn broken(what: &'static str, said: impl Into<String>) -> CheckResult {
-    CheckResult { what, state: CheckState::Broken, said: said.into() }
+pub(super) fn broken(what: &str, said: impl Into<String>) -> CheckResult {
+    CheckResult { what: what.to_owned(), state: CheckState::Broken, said: said.into() }
 }
 
 pub(super) fn memory() -> CheckResult {

@@ -3,8 +3,9 @@
 //! A tool chain is tried as a check would use it: in the sandbox, without a network, within the default limits of a
 //! check, with the project read-only. The trials change nothing.
 
-use super::checks::{CheckResult, broken, fine, less};
+use super::checks::{broken, fine, less};
 use super::walls::tried;
+use longhaul_api::wire::doctor::CheckResult;
 use longhaul_config::Config;
 use longhaul_home::Home;
 use longhaul_sandbox::{Program, ProgramLimits, ProgramReport};

@@ -2,7 +2,8 @@
 //!
 //! The trials change nothing: they start an empty program and compile an empty component.
 
-use super::checks::{CheckResult, broken, fine, less};
+use super::checks::{broken, fine, less};
+use longhaul_api::wire::doctor::CheckResult;
 use longhaul_core::fault::{self, bail};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail, LoadError};
 use longhaul_home::{Home, own_program};

@@ -8,7 +8,7 @@ use longhaul_api::projects::CreateProject;
 use longhaul_api::runs::{AnswerRun, BeginRun, ListRuns, ResumeRun, ShowRun, TakeBackAnswer};
 use longhaul_api::runs::{OpenQuestion, RunRef, Status};
 use longhaul_api::wire::approvals::Approved;
-use longhaul_api::wire::runs::{ProjectMade, RunDetails, RunNamed};
+use longhaul_api::wire::runs::{ProjectMade, RunDetails};
 use longhaul_approval::{Approval, ApprovalStatus, banner};
 use longhaul_client::which;
 use longhaul_core::RunId;
@@ -241,13 +241,13 @@ async fn run(context: &Context, args: Run) -> fault::Result<VerbResult> {
     let Run { plan_only, sessions, again, .. } = args;
     let models = ModelOptions::default();
     let request = BeginRun { directory, models, plan: None, plan_only, sessions, again };
-    told(RunNamed::from(context.begin_run(request).await?))
+    told(context.begin_run(request).await?)
 }
 
 async fn resume(context: &Context, args: Resume) -> fault::Result<VerbResult> {
     let run = which(args.run, &context.project);
     let request = ResumeRun { run, retry_failing: args.retry_failing, sessions: None };
-    told(RunNamed::from(context.resume_run(request).await?))
+    told(context.resume_run(request).await?)
 }
 
 /// The result of a verb: a wire type.
@@ -271,7 +271,7 @@ async fn answer(context: &Context, args: Answering) -> fault::Result<VerbResult>
     let run = RunRef::Named(waits.summary.run.to_string());
     if args.retract {
         let (feature, question) = (args.feature, args.question);
-        return told(RunNamed::from(context.take_back_answer(TakeBackAnswer { run, feature, question }).await?));
+        return told(context.take_back_answer(TakeBackAnswer { run, feature, question }).await?);
     }
     let about = effect(&waits, args.feature.as_deref(), args.question.as_deref())?;
     if args.text.is_none() && said.is_none() {
@@ -282,7 +282,7 @@ async fn answer(context: &Context, args: Answering) -> fault::Result<VerbResult>
     let question = about.filter(|_| resolution.is_some()).map(|one| one.id.clone());
     let feature = args.feature.filter(|_| question.is_none());
     let request = AnswerRun { run, feature, question, resolution, text };
-    told(RunNamed::from(context.answer_run(request).await?))
+    told(context.answer_run(request).await?)
 }
 
 /// The question about an effect that the arguments mean, if they mean one. Where they could mean several, none is

@@ -2,6 +2,8 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
+use super::super::order::print_json;
+use longhaul_api::wire::models::ModelProbeView;
 use longhaul_config::Config;
 use longhaul_core::fault::{self, bail};
 use longhaul_core::text::printable;
@@ -9,20 +11,12 @@ use longhaul_models::Provider;
 use longhaul_models::probe::{Probed, probe};
 use longhaul_models::set::ModelSet;
 use longhaul_report::messages::cost_words;
-use serde::Serialize;
 
 /// Most tokens of a reply, with room for thoughts before it.
 const OUTPUT_TOKENS_MAX: u32 = 2_048;
 
 /// The same for a small model on this machine, which does not think and writes up to its limit.
 const LOCAL_OUTPUT_TOKENS_MAX: u32 = 64;
-
-#[derive(Serialize)]
-struct Line<'a> {
-    model: &'a str,
-    #[serde(flatten)]
-    probed: &'a Probed,
-}
 
 /// Tests one model, or all.
 pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<Exit> {
@@ -64,11 +58,10 @@ pub(super) async fn run(context: &Context, name: Option<&str>) -> fault::Result<
         if !context.json {
             probed.iter().for_each(|one| outln!("{}", line(name, one)));
         }
-        lines.extend(probed.into_iter().map(|one| (name, one)));
+        lines.extend(probed.into_iter().map(|one| ModelProbeView::of(name, one)));
     }
     if context.json {
-        let lines: Vec<_> = lines.iter().map(|(model, probed)| Line { model, probed }).collect();
-        outln!("{}", serde_json::to_string(&lines)?);
+        print_json(&lines)?;
     }
     Ok(if is_fine { Exit::Done } else { Exit::Error })
 }

@@ -2,7 +2,9 @@
 
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::order::print_json;
 use clap::Args;
+use longhaul_api::wire::plugins::BuiltPluginView;
 use longhaul_build::cache::{create_dir, write_whole};
 use longhaul_build::{MANIFEST, PluginBuilder, PluginProject, toml_error};
 use longhaul_core::Digest;
@@ -64,12 +66,16 @@ fn build(context: &Context, directory: &Path) -> fault::Result<Exit> {
     write_whole(&path, &bytes)?;
     let (digest, seconds) = (Digest::of(&bytes), start.elapsed().as_secs_f64());
     if context.json {
-        let built = serde_json::json!({
-            "name": project.name(), "version": project.version(), "world": project.world(),
-            "language": project.language().word(), "path": path, "bytes": bytes.len(), "digest": digest,
-            "seconds": seconds,
-        });
-        outln!("{built}");
+        print_json(&BuiltPluginView {
+            name: project.name().to_owned(),
+            version: project.version().to_owned(),
+            world: project.world().to_owned(),
+            language: project.language().word().to_owned(),
+            path: path.display().to_string(),
+            bytes: bytes.len(),
+            digest: digest.to_string(),
+            seconds,
+        })?;
     } else {
         let (name, version, world) = (project.name(), project.version(), project.world());
         outln!("{}", path.display());

@@ -4,6 +4,8 @@
 use super::super::context::Context;
 use super::super::exit::Exit;
 use super::source;
+use crate::order::print_json;
+use longhaul_api::wire::plugins::{ConformView, RuleFindingView};
 use longhaul_conform::{ConformReport, RuleFinding, RuleVerdict, examine};
 use longhaul_core::fault;
 use longhaul_engine::{CompileLimits, Role};
@@ -18,12 +20,31 @@ pub async fn run(context: &Context, file: &str) -> fault::Result<Exit> {
     let name = source::stem(&path);
     let bytes = read_bounded(&name, &path, &CompileLimits::default())?;
     let report = report(name, &path, &bytes).await?;
-    if context.json {
-        outln!("{}", report.to_json());
-    } else {
-        outtext!(report.to_string());
-    }
+    show(context, &report)?;
     Ok(if report.passes() { Exit::Done } else { Exit::Error })
+}
+
+/// Prints the findings.
+pub(crate) fn show(context: &Context, report: &ConformReport) -> fault::Result<()> {
+    if context.json {
+        return print_json(&view(report));
+    }
+    outtext!(report.to_string());
+    Ok(())
+}
+
+fn view(report: &ConformReport) -> ConformView {
+    let finding = |RuleFinding { rule, judged }: &RuleFinding| RuleFindingView {
+        rule: (*rule).to_owned(),
+        result: judged.word().to_owned(),
+        why: judged.why().to_owned(),
+    };
+    ConformView {
+        plugin: report.name.clone(),
+        role: report.role.map(str::to_owned),
+        passes: report.passes(),
+        findings: report.findings.iter().map(finding).collect(),
+    }
 }
 
 /// Collects the findings.

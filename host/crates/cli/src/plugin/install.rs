@@ -7,7 +7,9 @@ use super::{fetch, say, source};
 use crate::confirm::agreed;
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::order::print_json;
 use clap::Args;
+use longhaul_api::wire::plugins::{PluginChangesView, PluginInstallation};
 use longhaul_config::asks::RequestedGrants;
 use longhaul_conform::RuleVerdict;
 use longhaul_core::Digest;
@@ -16,7 +18,6 @@ use longhaul_core::grant::Access;
 use longhaul_engine::{CompileLimits, Role};
 use longhaul_plugins::installed::{InstalledPlugins, PluginSource, PluginVersion};
 use longhaul_plugins::{InspectedPlugin, PluginChanges, find, read_bounded, verdict};
-use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
@@ -62,14 +63,15 @@ pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
     let version = PluginVersion { version, digest, bytes: known.inspection.bytes, source };
     installed.change(say)?.install(&name, &bytes, version.clone())?;
     if context.json {
-        let (before, changes) = (before.map(|(version, _)| version), changes.unwrap_or_default());
-        outln!(
-            "{}",
-            json!({
-                "name": name, "installed": version, "before": before, "asks": known.manifest.asks,
-                "changes": { "asks": changes.asks, "others": changes.others }, "notes": notes,
-            })
-        );
+        let PluginChanges { asks, others } = changes.unwrap_or_default();
+        print_json(&PluginInstallation {
+            name,
+            installed: version.into(),
+            before: before.map(|(version, _)| version.into()),
+            asks: known.manifest.asks.into(),
+            changes: PluginChangesView { asks, others },
+            notes,
+        })?;
     } else {
         outln!("installed {name} {} (sha256:{})", version.version, digest.short());
         show_use(&name, known.inspection.role, &known.manifest.asks);

@@ -2,7 +2,9 @@
 
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::order::print_json;
 use clap::Args;
+use longhaul_api::wire::plugins::NewPluginView;
 use longhaul_build::{Draft, PluginKind, PluginLanguage};
 use longhaul_core::fault;
 use std::path::PathBuf;
@@ -28,10 +30,12 @@ pub fn run(context: &Context, args: &NewArgs) -> fault::Result<Exit> {
     let directory = Draft::new(&args.name, kind, language)?.write(&context.project.join(&args.into))?;
     let shown = directory.strip_prefix(&context.project).unwrap_or(&directory);
     if context.json {
-        let made = serde_json::json!({
-            "name": args.name, "kind": kind.word(), "language": language.word(), "directory": directory,
-        });
-        outln!("{made}");
+        print_json(&NewPluginView {
+            name: args.name.clone(),
+            kind: kind.word().to_owned(),
+            language: language.word().to_owned(),
+            directory: directory.display().to_string(),
+        })?;
     } else {
         outln!("made {0}; its README.md says what is where. Build it: longhaul plugin build {0}", shown.display());
     }

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::order::print_json;
 use clap::Args;
 use longhaul_build::cache::write_whole;
 use longhaul_build::{MANIFEST, toml_error, with_manifest, without_manifest};
@@ -46,7 +47,7 @@ pub fn run(context: &Context, args: &PackArgs) -> fault::Result<Exit> {
     let known = InspectedPlugin::of(output, &packed)?;
     write_whole(output, &packed)?;
     if context.json {
-        outln!("{}", known.to_json());
+        print_json(&known.view()?)?;
     } else {
         outln!("{}", output.display());
         known.lines().iter().for_each(|line| outln!("{line}"));

@@ -4,10 +4,11 @@ use super::say;
 use crate::confirm::agreed;
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::order::print_json;
 use clap::Args;
+use longhaul_api::wire::plugins::PluginRemoval;
 use longhaul_core::fault;
 use longhaul_plugins::installed::{InstalledPlugins, PluginRef, PluginVersion};
-use serde_json::json;
 
 #[derive(Args, Debug)]
 pub struct RemoveArgs {
@@ -45,7 +46,12 @@ pub fn run(context: &Context, args: &RemoveArgs) -> fault::Result<Exit> {
     let gone = installed.change(say)?.remove(&args.plugin)?;
     let current = installed.current(name);
     if context.json {
-        outln!("{}", json!({ "name": name, "removed": gone, "current": current }));
+        let removed = gone.into_iter().map(Into::into).collect();
+        print_json(&PluginRemoval {
+            name: name.to_string(),
+            removed,
+            current: current.map(|digest| digest.to_string()),
+        })?;
         return Ok(Exit::Done);
     }
     for version in &gone {

@@ -4,12 +4,15 @@ use super::super::context::Context;
 use super::super::exit::Exit;
 use super::super::grant_args;
 use super::source;
+use crate::order::print_json;
 use clap::Args;
+use longhaul_api::wire::plugins::{ImportCallView, LogLineView, PluginCallView};
+use longhaul_capabilities::LogLine;
 use longhaul_core::Limits;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_home::{cache, own_program};
-use longhaul_testkit::{Call, Done, Ending, HandClock, Kit, Scene, Script};
+use longhaul_testkit::{Call, Done, Ending, HandClock, Kit, Made, Scene, Script};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -85,7 +88,7 @@ pub async fn run(context: &Context, args: RunArgs) -> fault::Result<Exit> {
     let call = Call::from_json(&args.export, input(&args.input)?)?;
     let scene = staged(kit()?.load(&path).await?, &args)?;
     let done = scene.call(call).await?;
-    show(context.json, &done);
+    show(context, &done)?;
     Ok(if matches!(done.ending, Ending::Returned(_)) { Exit::Done } else { Exit::Error })
 }
 
@@ -133,12 +136,31 @@ fn staged(scene: Scene, args: &RunArgs) -> fault::Result<Scene> {
     Ok(scene)
 }
 
-fn show(as_json: bool, done: &Done) {
-    if as_json {
-        outln!("{}", done.to_json());
-    } else {
-        outtext!(done.to_string());
+fn show(context: &Context, done: &Done) -> fault::Result<()> {
+    if context.json {
+        return print_json(&view(done)?);
     }
+    outtext!(done.to_string());
+    Ok(())
+}
+
+fn view(done: &Done) -> fault::Result<PluginCallView> {
+    let call = |Made { name, summary, .. }: &Made| ImportCallView { name: name.clone(), summary: summary.clone() };
+    let line = |LogLine { level, text }: &LogLine| LogLineView { level: level.clone(), text: text.clone() };
+    Ok(PluginCallView {
+        end: serde_json::from_value(done.ending_json())?,
+        export: done.export.to_owned(),
+        limit: done.limit().cloned().map(Into::into),
+        fuel: done.used.fuel,
+        memory_bytes_peak: done.used.memory_bytes_peak,
+        host_calls: done.used.host_calls,
+        model_calls: done.used.model_calls,
+        wall_ms: done.wall.as_secs_f64() * 1_000.0,
+        calls: done.calls.iter().map(call).collect(),
+        events: done.events.clone(),
+        log: done.log.iter().map(line).collect(),
+        log_dropped: done.log_dropped,
+    })
 }
 
 fn now_ms() -> u64 {

@@ -2,7 +2,9 @@
 
 use super::super::context::Context;
 use super::super::exit::Exit;
+use crate::order::print_json;
 use clap::Args;
+use longhaul_api::wire::plugins::ScenarioView;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_plugins::manifest::PluginManifest;
 use longhaul_testkit::run_scenarios_named;
@@ -40,10 +42,8 @@ pub async fn run(context: &Context, args: TestArgs) -> fault::Result<Exit> {
     for outcome in &outcomes {
         let word = if outcome.difference.is_some() { "FAIL" } else { "PASS" };
         if context.json {
-            outln!(
-                "{}",
-                serde_json::json!({ "scenario": outcome.name, "result": word, "difference": outcome.difference })
-            );
+            let (scenario, difference) = (outcome.name.clone(), outcome.difference.clone());
+            print_json(&ScenarioView { scenario, result: word.to_owned(), difference })?;
         } else {
             outln!("{word} {}", outcome.name);
             for line in outcome.difference.iter().flat_map(|text| text.lines()) {

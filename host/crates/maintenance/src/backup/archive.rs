@@ -1,9 +1,7 @@
 //! Writing an archive. Refuses to write over a file, and to follow a link.
 
-use super::{
-    ArchiveEntry, BackupManifest, FILE_BYTES_MAX, FILES_MAX, MANIFEST, SIGNATURE, STATE, VERSION, may_be_link,
-};
-use longhaul_api::upkeep::{AuditHead, WrittenArchive};
+use super::{FILE_BYTES_MAX, FILES_MAX, MANIFEST, SIGNATURE, STATE, VERSION, may_be_link};
+use longhaul_api::upkeep::{ArchiveEntry, AuditHead, BackupManifest, WrittenArchive};
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Store;
 use longhaul_core::{Digest, RunId};

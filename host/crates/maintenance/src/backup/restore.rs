@@ -2,8 +2,8 @@
 //! read from end to end, before the directory gets its name. Refuses entries that the manifest does not name, paths
 //! that lead outside, and more bytes than the disk has room for.
 
-use super::{ArchiveEntry, BackupManifest, FILES_MAX, MANIFEST, SIGNATURE, VERSION, checked, may_be_link};
-use longhaul_api::upkeep::AuditHead;
+use super::{FILES_MAX, MANIFEST, SIGNATURE, VERSION, checked, may_be_link};
+use longhaul_api::upkeep::{ArchiveEntry, AuditHead, BackupManifest, RestoreOptions, RestoreReport};
 use longhaul_core::Digest;
 use longhaul_core::digest::Digester;
 use longhaul_core::fault::{self, Context, bail};
@@ -11,13 +11,13 @@ use longhaul_core::store::ReadTotals as Counted;
 use longhaul_home::Home;
 use longhaul_security::audit::AuditVerification;
 use longhaul_security::signing::{self, AcceptedRisks, Signed, Signer};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{Read, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 /// Bytes of a manifest, beside those for each file: it is held in memory, where short entries take more.
@@ -41,34 +41,6 @@ const REST_BYTES_MAX: u64 = 1 << 20;
 
 /// Bytes of the disk that are left free.
 const DISK_BYTES_LEFT: u64 = 64 << 20;
-
-/// The result of a restore.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RestoreReport {
-    /// The restored data directory.
-    pub home: PathBuf,
-    /// The archive's manifest, without its files.
-    pub manifest: BackupManifest,
-    /// Restored files.
-    pub files: usize,
-    /// The rows that were read of the store, which are all of it.
-    pub read: Counted,
-    /// The archive's signer.
-    pub signer: Signer,
-    /// The powers that its projects request, each with its directory; the restore trusts none of them.
-    pub powers: Vec<String>,
-    /// The parts that act by themselves and were not restored.
-    pub dropped: Vec<String>,
-}
-
-/// Parts that act by themselves, and are restored only on request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RestoreOptions {
-    /// API tokens.
-    pub tokens: bool,
-    /// `server.toml`, with the programs that it names, and trust in the files of projects.
-    pub commands: bool,
-}
 
 /// A store that was read, and cleared of the parts that act by themselves.
 #[derive(Clone, Debug, Default)]

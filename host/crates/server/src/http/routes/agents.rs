@@ -12,12 +12,12 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use longhaul_api::agents::{
-    ActivateAgent, ClearArtifact, ExecuteAgent, HandedArtifact, ListAgents, ListArtifacts, RegisterAgent, RemoveAgent,
-    SetArtifact, ShowAgent, ShowArtifact, UpdateAgent,
+    ActivateAgent, AgentSummary, ClearArtifact, ExecuteAgent, HandedArtifact, ListAgents, ListArtifacts, RegisterAgent,
+    RemoveAgent, SetArtifact, ShowAgent, ShowArtifact, UpdateAgent,
 };
 use longhaul_api::operations::AgentOperations as _;
 use longhaul_api::wire::agents::{
-    AgentChange, AgentDetails, AgentShort, ArtifactVersions, Executed, NewAgentBody, PassedArtifact, name,
+    AgentChange, AgentDetails, ArtifactVersions, Executed, NewAgentBody, PassedArtifact, name,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -88,8 +88,8 @@ pub struct AgentsQuery {
 /// List the agents
 ///
 /// By name.
-#[utoipa::path(get, path = "/api/v1/agents", tag = "agents", params(AgentsQuery), responses((status = 200, description = "A page of agents", body = Page<AgentShort>)))]
-pub async fn list(State(state): State<SharedState>, Query(query): Query<AgentsQuery>) -> ApiResult<Page<AgentShort>> {
+#[utoipa::path(get, path = "/api/v1/agents", tag = "agents", params(AgentsQuery), responses((status = 200, description = "A page of agents", body = Page<AgentSummary>)))]
+pub async fn list(State(state): State<SharedState>, Query(query): Query<AgentsQuery>) -> ApiResult<Page<AgentSummary>> {
     let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
     Ok(Out(state.agents(ListAgents { active: query.active, limit, offset }).await?.into()))
 }

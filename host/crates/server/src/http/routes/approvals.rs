@@ -7,8 +7,8 @@ use super::super::state::SharedState;
 use axum::extract::{Path, State};
 use longhaul_api::approvals::{AnswerApproval, ApprovalList, ListApprovals, RevokeRule, ShowApproval};
 use longhaul_api::operations::ApprovalOperations as _;
+use longhaul_api::runs::AffectedRun;
 use longhaul_api::wire::approvals::{ApprovalView, Approved, RunRuleView};
-use longhaul_api::wire::runs::RunNamed;
 use longhaul_approval::ApprovalStatus;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -106,11 +106,11 @@ pub async fn rules(State(state): State<SharedState>, Query(query): Query<RulesQu
     path = "/api/v1/runs/{run}/rules/{rule}",
     tag = "approvals",
     params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("rule" = String, Path, description = "The rule's id")),
-    responses((status = 200, description = "It holds no more", body = RunNamed))
+    responses((status = 200, description = "It holds no more", body = AffectedRun))
 )]
 pub async fn revoke(
     State(state): State<SharedState>,
     Path((run, rule)): Path<(String, String)>,
-) -> ApiResult<RunNamed> {
-    Ok(Out(state.revoke_rule(RevokeRule { run: which(&run)?, rule }).await?.into()))
+) -> ApiResult<AffectedRun> {
+    Ok(Out(state.revoke_rule(RevokeRule { run: which(&run)?, rule }).await?))
 }

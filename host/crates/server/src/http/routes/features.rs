@@ -9,8 +9,8 @@ use super::runs::at_length;
 use axum::extract::{Path, State};
 use longhaul_api::features::{AddFeature, DropFeature, EditFeature};
 use longhaul_api::operations::FeatureOperations as _;
+use longhaul_api::runs::AffectedRun;
 use longhaul_api::wire::features::{FeatureSpecView, FeatureView};
-use longhaul_api::wire::runs::RunNamed;
 
 /// List the features of a run
 ///
@@ -26,14 +26,14 @@ pub async fn list(
 }
 
 /// Add a feature to a run, also while it goes on
-#[utoipa::path(post, path = "/api/v1/runs/{run}/features", tag = "features", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = FeatureSpecView, responses((status = 201, description = "It is added", body = RunNamed)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/features", tag = "features", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = FeatureSpecView, responses((status = 201, description = "It is added", body = AffectedRun)))]
 pub async fn add(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Json(spec): Json<FeatureSpecView>,
-) -> Result<CreatedResponse<RunNamed>, Problem> {
+) -> Result<CreatedResponse<AffectedRun>, Problem> {
     let request = AddFeature { run: which(&run)?, spec: spec.into() };
-    let told: RunNamed = state.add_feature(request).await?.into();
+    let told = state.add_feature(request).await?;
     let location = Some(format!("/api/v1/runs/{}/features", told.run));
     Ok(CreatedResponse { told, location })
 }
@@ -45,18 +45,18 @@ pub async fn add(
     tag = "features",
     params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("feature" = String, Path, description = "Its id")),
     request_body = FeatureSpecView,
-    responses((status = 200, description = "It is replaced", body = RunNamed))
+    responses((status = 200, description = "It is replaced", body = AffectedRun))
 )]
 pub async fn edit(
     State(state): State<SharedState>,
     Path((run, feature)): Path<(String, String)>,
     Json(spec): Json<FeatureSpecView>,
-) -> ApiResult<RunNamed> {
+) -> ApiResult<AffectedRun> {
     if spec.id != feature {
         return Err(Problem::invalid("id", "the feature of the path has another id, which cannot be changed"));
     }
     let request = EditFeature { run: which(&run)?, spec: spec.into() };
-    Ok(Out(state.edit_feature(request).await?.into()))
+    Ok(Out(state.edit_feature(request).await?))
 }
 
 /// Take a feature off the list
@@ -65,11 +65,11 @@ pub async fn edit(
     path = "/api/v1/runs/{run}/features/{feature}",
     tag = "features",
     params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("feature" = String, Path, description = "Its id")),
-    responses((status = 200, description = "It is off the list", body = RunNamed))
+    responses((status = 200, description = "It is off the list", body = AffectedRun))
 )]
 pub async fn drop(
     State(state): State<SharedState>,
     Path((run, feature)): Path<(String, String)>,
-) -> ApiResult<RunNamed> {
-    Ok(Out(state.drop_feature(DropFeature { run: which(&run)?, feature }).await?.into()))
+) -> ApiResult<AffectedRun> {
+    Ok(Out(state.drop_feature(DropFeature { run: which(&run)?, feature }).await?))
 }

@@ -14,11 +14,10 @@ use longhaul_api::memory::{ForgetMemory, ListMemory, MemoryScope, SearchMemory};
 use longhaul_api::operations::{
     DecisionOperations as _, FeatureOperations as _, MemoryOperations as _, TrajectoryOperations as _,
 };
-use longhaul_api::runs::RunRef;
+use longhaul_api::runs::{AffectedRun, RunRef};
 use longhaul_api::trajectories::TrajectoryFilter;
 use longhaul_api::trajectories::{AnnotateTrajectory, InvocationEnding, ListTrajectories, ShowTrajectory};
 use longhaul_api::wire::knowledge::{DecisionView, Decisions, Memories, Outcome, ProposalView, TrajectoryView};
-use longhaul_api::wire::runs::RunNamed;
 use longhaul_records::proposals::{Proposal as InnerProposal, ProposedChange};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -170,13 +169,13 @@ async fn proposed(state: &SharedState, run: RunRef) -> Result<Vec<InnerProposal>
     path = "/api/v1/runs/{run}/proposals/{proposal}/accept",
     tag = "knowledge",
     params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("proposal" = String, Path, description = "Its id")),
-    responses((status = 200, description = "It is done", body = RunNamed))
+    responses((status = 200, description = "It is done", body = AffectedRun))
 )]
 pub async fn accept(
     State(state): State<SharedState>,
     Path((run, proposal)): Path<(String, String)>,
     _: MaybeJson<Nothing>,
-) -> ApiResult<RunNamed> {
+) -> ApiResult<AffectedRun> {
     let run = which(&run)?;
     let proposed = proposed(&state, run.clone()).await?;
     let is_project =
@@ -186,7 +185,7 @@ pub async fn accept(
         let detail = "a project needs a place: accept it with `longhaul features accept`, or make one with POST /api/v1/projects and reject this";
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
-    Ok(Out(state.accept_proposal(AcceptProposal { run, proposal }).await?.into()))
+    Ok(Out(state.accept_proposal(AcceptProposal { run, proposal }).await?))
 }
 
 /// Why not.
@@ -205,15 +204,15 @@ pub struct Rejection {
     tag = "knowledge",
     params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("proposal" = String, Path, description = "Its id")),
     request_body = inline(Option<Rejection>),
-    responses((status = 200, description = "It is rejected", body = RunNamed))
+    responses((status = 200, description = "It is rejected", body = AffectedRun))
 )]
 pub async fn reject(
     State(state): State<SharedState>,
     Path((run, proposal)): Path<(String, String)>,
     MaybeJson(said): MaybeJson<Rejection>,
-) -> ApiResult<RunNamed> {
+) -> ApiResult<AffectedRun> {
     let request = RejectProposal { run: which(&run)?, proposal, why: said.reason };
-    Ok(Out(state.reject_proposal(request).await?.into()))
+    Ok(Out(state.reject_proposal(request).await?))
 }
 
 /// Filter and page of the list of trajectories.

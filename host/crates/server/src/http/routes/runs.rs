@@ -17,7 +17,7 @@ use longhaul_api::runs::{AskRequest, RunSummary, Status};
 use longhaul_api::tokens::TokenScope;
 use longhaul_api::wire::features::PlanView;
 use longhaul_api::wire::journal::ResolutionView;
-use longhaul_api::wire::runs::{Log, RunDetails, RunNamed, RunStatus, RunView};
+use longhaul_api::wire::runs::{Log, RunDetails, RunStatus, RunView};
 use longhaul_api::wire::usage;
 use longhaul_harness::Dispatch as InnerDispatch;
 use longhaul_models::set::ModelOptions;
@@ -100,12 +100,12 @@ pub struct NewRun {
 }
 
 /// Start a run of a project
-#[utoipa::path(post, path = "/api/v1/runs", tag = "runs", request_body = NewRun, responses((status = 201, description = "It is started", body = RunNamed)))]
+#[utoipa::path(post, path = "/api/v1/runs", tag = "runs", request_body = NewRun, responses((status = 201, description = "It is started", body = AffectedRun)))]
 pub async fn start(
     State(state): State<SharedState>,
     By(caller): By,
     Json(new): Json<NewRun>,
-) -> Result<CreatedResponse<RunNamed>, Problem> {
+) -> Result<CreatedResponse<AffectedRun>, Problem> {
     let sessions = at_least_one(new.sessions)?;
     let request = BeginRun {
         directory: place(&state, &caller, new.project, new.directory).await?,
@@ -160,12 +160,12 @@ pub struct NewAsk {
 /// Ask something
 ///
 /// The answer is in the run, once it is completed.
-#[utoipa::path(post, path = "/api/v1/asks", tag = "runs", request_body = NewAsk, responses((status = 201, description = "It is asked", body = RunNamed)))]
+#[utoipa::path(post, path = "/api/v1/asks", tag = "runs", request_body = NewAsk, responses((status = 201, description = "It is asked", body = AffectedRun)))]
 pub async fn ask(
     State(state): State<SharedState>,
     By(caller): By,
     Json(new): Json<NewAsk>,
-) -> Result<CreatedResponse<RunNamed>, Problem> {
+) -> Result<CreatedResponse<AffectedRun>, Problem> {
     let question = AskRequest {
         directory: place(&state, &caller, new.project, new.directory).await?,
         goal: new.goal,
@@ -211,10 +211,9 @@ fn models(caller: &Caller, recorded: Option<String>) -> Result<ModelOptions, Pro
     Ok(ModelOptions { replay_from: Some(absolute("recorded", &recorded)?), record_to: None })
 }
 
-fn made(affected: AffectedRun) -> CreatedResponse<RunNamed> {
-    let told = RunNamed::from(affected);
-    let location = Some(format!("/api/v1/runs/{}", told.run));
-    CreatedResponse { told, location }
+fn made(affected: AffectedRun) -> CreatedResponse<AffectedRun> {
+    let location = Some(format!("/api/v1/runs/{}", affected.run));
+    CreatedResponse { told: affected, location }
 }
 
 /// The status of a run, with its features and its ledger.
@@ -242,13 +241,13 @@ pub struct Nothing {}
 /// Pause a run
 ///
 /// The work under way is stopped, and goes on from its journal when the run is resumed.
-#[utoipa::path(post, path = "/api/v1/runs/{run}/pause", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "It is paused", body = RunNamed)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/pause", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "It is paused", body = AffectedRun)))]
 pub async fn pause(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     _: MaybeJson<Nothing>,
-) -> ApiResult<RunNamed> {
-    Ok(Out(state.pause_run(PauseRun { run: which(&run)? }).await?.into()))
+) -> ApiResult<AffectedRun> {
+    Ok(Out(state.pause_run(PauseRun { run: which(&run)? }).await?))
 }
 
 /// How a run goes on.
@@ -265,15 +264,15 @@ pub struct Resume {
 }
 
 /// Go on with a run
-#[utoipa::path(post, path = "/api/v1/runs/{run}/resume", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Resume>), responses((status = 200, description = "It goes on", body = RunNamed)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/resume", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Resume>), responses((status = 200, description = "It goes on", body = AffectedRun)))]
 pub async fn resume(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     MaybeJson(how): MaybeJson<Resume>,
-) -> ApiResult<RunNamed> {
+) -> ApiResult<AffectedRun> {
     let sessions = at_least_one(how.sessions)?;
     let request = ResumeRun { run: which(&run)?, retry_failing: how.retry_failing, sessions };
-    Ok(Out(state.resume_run(request).await?.into()))
+    Ok(Out(state.resume_run(request).await?))
 }
 
 /// Why a run is given up.
@@ -286,14 +285,14 @@ pub struct Abandon {
 }
 
 /// Give a run up
-#[utoipa::path(post, path = "/api/v1/runs/{run}/abandon", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Abandon>), responses((status = 200, description = "It is given up", body = RunNamed)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/abandon", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Abandon>), responses((status = 200, description = "It is given up", body = AffectedRun)))]
 pub async fn abandon(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     MaybeJson(why): MaybeJson<Abandon>,
-) -> ApiResult<RunNamed> {
+) -> ApiResult<AffectedRun> {
     let reason = why.reason.unwrap_or_else(|| "abandoned by the operator".to_owned());
-    Ok(Out(state.abandon_run(AbandonRun { run: which(&run)?, reason }).await?.into()))
+    Ok(Out(state.abandon_run(AbandonRun { run: which(&run)?, reason }).await?))
 }
 
 /// A correction.
@@ -308,17 +307,17 @@ pub struct Steer {
 }
 
 /// Correct what is worked on
-#[utoipa::path(post, path = "/api/v1/runs/{run}/steer", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = Steer, responses((status = 200, description = "The agent hears it at its next step", body = RunNamed)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steer", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = Steer, responses((status = 200, description = "The agent hears it at its next step", body = AffectedRun)))]
 pub async fn steer(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Json(said): Json<Steer>,
-) -> ApiResult<RunNamed> {
+) -> ApiResult<AffectedRun> {
     if said.text.trim().is_empty() {
         return Err(Problem::invalid("text", "an empty correction says nothing"));
     }
     let request = SteerRun { run: which(&run)?, task: said.task, text: said.text };
-    Ok(Out(state.steer_run(request).await?.into()))
+    Ok(Out(state.steer_run(request).await?))
 }
 
 /// An answer to what a run waits with.
@@ -343,12 +342,12 @@ pub struct NewAnswer {
 }
 
 /// Answer the question that a run, or a feature, waits with
-#[utoipa::path(post, path = "/api/v1/runs/{run}/answer", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = NewAnswer, responses((status = 200, description = "It is answered, and the run goes on", body = RunNamed)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/answer", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = NewAnswer, responses((status = 200, description = "It is answered, and the run goes on", body = AffectedRun)))]
 pub async fn answer(
     State(state): State<SharedState>,
     Path(run): Path<String>,
     Json(said): Json<NewAnswer>,
-) -> ApiResult<RunNamed> {
+) -> ApiResult<AffectedRun> {
     let NewAnswer { feature, text, question, resolution, retract } = said;
     let run = which(&run)?;
     if retract && (resolution.is_some() || !text.is_empty()) {
@@ -361,7 +360,7 @@ pub async fn answer(
             state.answer_run(AnswerRun { run, feature, question, resolution, text }).await?
         }
     };
-    Ok(Out(affected.into()))
+    Ok(Out(affected))
 }
 
 /// Which checks are run once more.
@@ -414,14 +413,14 @@ pub async fn revert(
     path = "/api/v1/runs/{run}/tasks/{task}/cancel",
     tag = "runs",
     params(("run" = String, Path, description = "The run's name, or the beginning of it"), ("task" = String, Path, description = "The task or feature")),
-    responses((status = 200, description = "It is stopped", body = RunNamed))
+    responses((status = 200, description = "It is stopped", body = AffectedRun))
 )]
 pub async fn cancel(
     State(state): State<SharedState>,
     Path((run, task)): Path<(String, String)>,
     _: MaybeJson<Nothing>,
-) -> ApiResult<RunNamed> {
-    Ok(Out(state.cancel_task(CancelTask { run: which(&run)?, task }).await?.into()))
+) -> ApiResult<AffectedRun> {
+    Ok(Out(state.cancel_task(CancelTask { run: which(&run)?, task }).await?))
 }
 
 /// Filter and length of the list of commits.
