@@ -16,7 +16,7 @@ use clap::Args;
 use longhaul_api::operations::SecurityOperations as _;
 use longhaul_api::runs::BeginRun;
 use longhaul_api::security::TrustProject;
-use longhaul_api::wire::projects::PromptOutcome;
+use longhaul_api::wire::projects::PromptDetection;
 use longhaul_api::wire::prompts::DetectedView;
 use longhaul_config::{make_whole, plain_name};
 use longhaul_core::fault::{self, Context as _};
@@ -55,7 +55,12 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
     let directory = make(&directory, &prompt, &settings)?;
     if context.json {
         let project = Some(directory.display().to_string());
-        print_json(&PromptOutcome { detected: DetectedView::from(&detected), project, reason: None, otherwise: None })?;
+        print_json(&PromptDetection {
+            detected: DetectedView::from(&detected),
+            project,
+            reason: None,
+            otherwise: None,
+        })?;
     } else {
         outln!("{}: made {}", detect::found(&detected), directory.display());
     }
@@ -99,7 +104,7 @@ fn why_not(detected: &Detected, is_on: bool) -> Option<String> {
 fn told(context: &Context, detected: &Detected, why: &str) -> fault::Result<Exit> {
     const BY_HAND: &str = "by hand: longhaul new DIR, and write the prompt into GOAL.md";
     if context.json {
-        print_json(&PromptOutcome {
+        print_json(&PromptDetection {
             detected: DetectedView::from(detected),
             project: None,
             reason: Some(why.to_owned()),

@@ -73,7 +73,7 @@ impl From<ProjectCheck> for ProjectCheckView {
 
 /// The outcome of a prompt.
 #[derive(Clone, Debug, Serialize)]
-pub struct PromptOutcome {
+pub struct PromptDetection {
     /// The guess about the prompt.
     pub detected: DetectedView,
     /// The path of the project that was made; null: none was.
