@@ -50,7 +50,7 @@ fn posted(lab: &Lab) -> Vec<String> {
 
 fn open(lab: &Lab) -> Vec<String> {
     let all = lab.json(&["approvals"])["approvals"].as_array().expect("a list").clone();
-    let open = all.iter().filter(|one| one["standing"] == "open");
+    let open = all.iter().filter(|one| one["status"] == "open");
     open.map(|one| one["id"].as_str().expect("an id").to_owned()).collect()
 }
 

@@ -13,7 +13,9 @@ use longhaul_home::Home;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
@@ -84,10 +86,17 @@ pub fn make_token(home: &Home, seed: [u8; 32]) -> fault::Result<String> {
     let token: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
     let path = home.socket_token();
     let failed = || format!("cannot keep the token of the socket in `{}`", path.display());
-    // Such a file has mode 0600 from the beginning, and a name that leads elsewhere is replaced and not followed.
-    let mut file = tempfile::NamedTempFile::new_in(home.path()).with_context(failed)?;
+    // One name, since only the owner of the data directory comes here: a kill before the rename leaves a file that the
+    // next owner replaces. A name that leads elsewhere is replaced and not followed, here and at the rename.
+    let unfinished = path.with_extension("new");
+    match std::fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(failed),
+        _ => {}
+    }
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished).with_context(failed)?;
     file.write_all(token.as_bytes()).with_context(failed)?;
-    file.persist(&path).with_context(failed)?;
+    std::fs::rename(&unfinished, &path).with_context(failed)?;
     Ok(token)
 }
 

@@ -439,7 +439,7 @@ mod tests {
         assert!(html.contains("<tr><td>sum<td>c2<td class=\"why\">a report in the form of JUnit, which"), "{html}");
         let json = serde_json::to_value(&report).expect("JSON");
         assert_eq!(json["features"][0]["evidence"][1]["rests_on"], "junit", "{json}");
-        assert_eq!(json["features"][0]["resource_usage"]["usage"]["output_tokens"], 120, "{json}");
+        assert_eq!(json["resource_usage"]["usage"]["output_tokens"], 120, "{json}");
         assert!(json["ledger"]["in_flight_usage_max"].is_object(), "{json}");
         assert!(
             html.contains("<svg") && !html.contains("http://") && !html.contains("https://"),
