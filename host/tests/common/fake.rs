@@ -72,7 +72,7 @@ pub struct Kill {
     pub kind: &'static str,
     /// At the how many'th of the kind, from 1.
     pub number: u32,
-    /// Whether the request still has its effect.
+    /// True when the request still has its effect.
     pub happens: bool,
 }
 

@@ -226,7 +226,7 @@ struct Cheat {
     name: String,
     #[serde(default = "plain")]
     base: String,
-    /// Whether it takes an interpreter that the work shares with the check to decide.
+    /// True when the work decides how the check ends only if the two share an interpreter.
     #[serde(default)]
     beside: bool,
     work: String,

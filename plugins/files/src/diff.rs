@@ -18,7 +18,7 @@ struct Hunk {
     /// The line in the old file, from 1; 0 where none is named.
     line: usize,
     lines: Vec<(Mark, String)>,
-    /// Whether the new file ends without a line feed.
+    /// True when the new file ends without a line feed.
     ends_bare: bool,
 }
 

@@ -226,7 +226,7 @@ struct Doer {
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     output_bytes_max: u64,
-    /// Whether the guest can read kept content again.
+    /// True when the guest can read kept content again.
     keeps_long: bool,
 }
 

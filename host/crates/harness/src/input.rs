@@ -153,7 +153,7 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PersonRequest {
-    /// Whether an effect happened; the command that answers.
+    /// A report that an effect happened or did not; the value is the command that sends it.
     Effect(String),
     /// A text, or that a fault is corrected.
     Words,

@@ -34,7 +34,7 @@ pub struct Proposal {
     pub reason: String,
     /// The person's decision, if there is one.
     pub standing: ProposalStatus,
-    /// Whether an event reported it.
+    /// True when an event reported it.
     pub told: bool,
 }
 

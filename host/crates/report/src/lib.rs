@@ -114,7 +114,7 @@ struct CommitRow {
     files: Vec<String>,
     /// Those of them that are protected, which a person approved of.
     protected: Vec<String>,
-    /// Whether a revert took it back.
+    /// True when a revert took it back.
     reverted: bool,
 }
 

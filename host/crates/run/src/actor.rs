@@ -144,10 +144,10 @@ pub struct RunActor {
     marks: EventMarks,
     worked: WorkClock,
     need: Need,
-    /// Whether admission control let the run start before.
+    /// True when admission control let the run start before.
     let_in: bool,
     waits: Waits,
-    /// Whether another process continues the run.
+    /// True when another process continues the run.
     hands_over: bool,
 }
 

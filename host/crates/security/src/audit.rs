@@ -143,7 +143,7 @@ pub enum AuditEvent {
     SignerChanged {
         /// The key.
         key: String,
-        /// Whether it is accepted now.
+        /// True when it is accepted now.
         known: bool,
     },
     /// A person declared a checkout to be the same project as another one.
@@ -178,7 +178,7 @@ pub struct AuditVerification {
     pub last: Digest,
     /// The first number at which the chain breaks, and how; none: it is intact.
     pub broken: Option<(u64, String)>,
-    /// Whether a record has the expected digest, if one was given.
+    /// True when a record has the expected digest; none: no digest was given.
     pub has_expected: Option<bool>,
 }
 
@@ -288,7 +288,7 @@ impl AuditLog {
     }
 }
 
-/// Whether a row is the record of this number that follows the record with this digest.
+/// Checks that a row is the record of this number that follows the record with this digest.
 fn fits(number: u64, before: &Digest, key: &[u8], bytes: &[u8]) -> Result<(), String> {
     let stored = Key::last_number(key).unwrap_or(0);
     if stored != number {

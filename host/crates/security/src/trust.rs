@@ -43,7 +43,7 @@ pub struct TrustRecord {
 /// The trust status of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustStatus {
-    /// Whether it may be used as it is.
+    /// True when it may be used as it is.
     pub is_trusted: bool,
     /// The digest of its powers, which an agreement refers to.
     pub digest: Digest,
@@ -51,7 +51,7 @@ pub struct TrustStatus {
     pub powers: BTreeSet<Power>,
     /// The powers beyond the agreement, and the guards that are gone, in one line.
     pub beyond: Option<String>,
-    /// Whether there was no agreement before.
+    /// True when there was no agreement before.
     pub is_new: bool,
 }
 

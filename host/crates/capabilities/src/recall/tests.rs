@@ -15,7 +15,7 @@ struct FakeMemory {
     entries: Mutex<BTreeMap<(String, String), MemoryEntry>>,
     /// The number of times that another writer is faster.
     overtaken: AtomicU32,
-    /// Whether it can detect that.
+    /// True when it can detect that another writer was faster.
     compares: bool,
 }
 

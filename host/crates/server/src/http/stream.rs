@@ -166,7 +166,7 @@ struct Reading {
     news: broadcast::Receiver<RunId>,
     pulse: Pulse,
     began: bool,
-    /// Whether the client was told that nobody works on the run, and received no event since.
+    /// True when the client was told that no process works on the run, and received no event since.
     is_gone: bool,
     is_over: bool,
     _place: Place,
