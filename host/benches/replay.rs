@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Each step computes a little from what the first one made. One is changed, to another value each time, and the graph
-//! replayed: nobody looks at what it makes, so one step is affected. Beside it: all steps again, each in an interpreter
-//! of its own as a graph runs them, and all of them in one interpreter, which is what a script without a graph does.
+//! replayed: no step reads its values, so one step is affected. Beside it: all steps again, each in an interpreter of
+//! its own as a graph runs them, and all of them in one interpreter, which is what a script without a graph does.
 //! `LONGHAUL_STEPS` says how many. Goal: a replay at least 100 times faster than running all.
 //!
 //! The last row is what values cost on their way: a step that looks at a few megabytes, and one that does not.

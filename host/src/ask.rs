@@ -1,7 +1,7 @@
 //! Asking from a Rust program: one agent, a routed agent or a planned run answers, as with `longhaul ask`.
 //!
-//! An [`AskClient`] opens a data directory or finds who owns it; what it asks is a run like any other, which survives
-//! its process. It decides nothing: who answers is [`Dispatch`]'s affair.
+//! An [`AskClient`] opens a data directory or finds its owner; each ask is a run like any other, which survives its
+//! process. It decides nothing: [`Dispatch`] chooses the agent that answers.
 //!
 //! The program that asks is its own child processes, if its `main` begins with [`run_child_if_asked`].
 //!
@@ -42,7 +42,7 @@ pub struct AskOutcome {
 pub struct AskClient(Client);
 
 impl AskClient {
-    /// Becomes the owner of the data directory, or finds who is.
+    /// Becomes the owner of the data directory, or finds the present owner.
     ///
     /// # Errors
     /// When it can neither be opened nor its owner be reached.

@@ -39,13 +39,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long an owner that does not answer is waited for: it may just be starting, or dying.
+/// Longest wait for an owner that does not answer: it may just be starting, or ending.
 const OWNER_WAIT: Duration = Duration::from_secs(20);
 
-/// How long the store is waited for, once the data directory is ours: who owned it before may be ending still.
+/// Longest wait for the store once the data directory is ours: its earlier owner may still be ending.
 const STORE_WAIT: Duration = Duration::from_secs(10);
 
-/// The way to the service of a data directory: becomes the owner, or finds who is.
+/// The client of the service of a data directory: becomes the owner, or finds the present owner.
 ///
 /// # Errors
 /// When the directory can neither be opened nor its owner be reached.

@@ -227,7 +227,7 @@ impl Inner {
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         let Some((path, body)) = request(&stream)? else { return Ok(()) };
         let answered = match path.as_str() {
-            // It lists no models, and who asks for them does not count.
+            // It lists no models, and requests for the list do not count.
             "/v1/models" => Some((json!({}), Duration::ZERO)),
             "/told" => Some((self.seen().told(), Duration::ZERO)),
             _ => self.take(&path, &body),

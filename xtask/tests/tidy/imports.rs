@@ -1,7 +1,7 @@
 //! The imports between the files of a crate, by the paths in their text.
 //!
 //! A re-export is followed to the module that defines the thing, since that is the one imported. So a `pub use` of what
-//! lies below one's own module gives a name and imports nothing: whoever uses the name imports its definition.
+//! lies below one's own module gives a name and imports nothing: a file that uses the name imports its definition.
 
 use std::path::Path;
 

@@ -64,7 +64,7 @@ pub enum ServerMessage {
     Lagged,
     /// The client did not read, and is let go.
     Dropped,
-    /// Nobody works on the run any more.
+    /// No process works on the run any more.
     Gone(Option<String>),
 }
 
@@ -120,7 +120,7 @@ pub async fn connect(home: &Home) -> fault::Result<UnixStream> {
     Ok(stream)
 }
 
-/// The socket is served by somebody else.
+/// Another user serves the socket.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ForeignOwner(String);

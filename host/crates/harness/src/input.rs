@@ -207,7 +207,7 @@ pub struct HarnessSetup {
     pub passed_before: BTreeMap<String, Digest>,
 }
 
-/// The dispatch of an ask: who answers it.
+/// The dispatch of an ask: its choice of the agent that answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dispatch {

@@ -1,7 +1,7 @@
 //! The report of a run, for people who were not there: as Markdown, as one HTML file, or as JSON.
 //!
 //! It is made of what the store holds of the run, so the same run gives the same report, whenever it is asked for. It
-//! judges nothing and changes nothing, and prints nothing: whoever asks for a report gets its text.
+//! judges nothing and changes nothing, and prints nothing: the caller gets the text.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,4 +1,4 @@
-//! Who used what of a run: each agent, planner and evaluator by its table, without what those it asked used.
+//! The usage of a run by table of its agents, planner and evaluators, each without the usage of those that it asked.
 
 use super::published::published;
 use longhaul_api::runs::CarriedInvocation;

@@ -587,7 +587,7 @@ impl RunActor {
         if found.is_none_or(|approval| approval.standing == ApprovalStatus::Open) {
             return Ok(());
         }
-        // The work does not wait any more when somebody has answered since.
+        // The work does not wait any more when a person has answered since.
         let _ = self.take(Input::Approved { key: asked_by.action().to_owned() }, None).await?;
         Ok(())
     }

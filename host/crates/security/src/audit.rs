@@ -2,8 +2,8 @@
 //!
 //! A record that is changed, moved or removed breaks the chain at its number. Records that are cut off at the end do
 //! not break it: to detect that, keep the digest of the last record elsewhere, as each backup does, and give it to
-//! `longhaul audit verify`. The log does not stop anybody who can write the store as this user; it makes such a change
-//! traceable. No record holds the value of a secret. Refuses to rewrite anything.
+//! `longhaul audit verify`. A process of this user can still write the store; the log makes such a change traceable. No
+//! record holds the value of a secret. Refuses to rewrite anything.
 
 use longhaul_core::fault;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};

@@ -142,7 +142,7 @@ impl Runner {
         (world.read, world.own) = (BTreeSet::new(), BTreeSet::new());
         let ended = world.run(&request.source);
         let after = world.groups();
-        // Whose group nobody looked at is as it was, though it lost a variable.
+        // A group that no step read is as it was, though it lost a variable.
         let is_untouched = |names: &BTreeSet<VariableName>| {
             let is_same = |name: &VariableName| cells.get(name) == world.names.get(name);
             let mates = before.keys().filter(|group| !group.is_disjoint(names)).flatten();
@@ -150,7 +150,7 @@ impl Runner {
         };
         let mut report = StepReport::of(request.step.clone());
         for (names, (numbers, is_live)) in &after {
-            // What was bound blindly is the step's, also when it is what was there.
+            // A group that the step bound without reading it is the step's, even if its values are as before.
             let is_looked_at = names.iter().any(|name| world.read.contains(name));
             let is_equal = !is_live && before.get(names).is_some_and(|(old, was_live)| old == numbers && !was_live);
             if is_untouched(names) || (is_looked_at && is_equal) {

@@ -20,7 +20,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 /// Longest detail, in bytes.
 const DETAIL_BYTES_MAX: usize = 2_000;
 
-/// How long a caller waits before the same call may succeed, where nobody says.
+/// Time until the same call may succeed, where the error names none.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// A problem.
@@ -68,7 +68,7 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// Whoever asks must say who they are.
+    /// The caller must identify itself.
     pub fn unauthenticated() -> Self {
         let detail = "send a token as `Authorization: Bearer lh_...`; `longhaul token add NAME --scope read` makes one";
         let header = Some(Box::new((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"longhaul\""))));
