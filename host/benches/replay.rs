@@ -43,7 +43,7 @@ async fn rows(count: usize) {
     let changed = format!("s{}", count / 2);
     let mut took = Vec::new();
     for round in 1..=REPLAYS {
-        // What was taken is made again meanwhile, as between two edits of a person.
+        // Meanwhile the host makes new instances for those that it used, as between two edits of a person.
         tokio::time::sleep(Duration::from_millis(60)).await;
         let since = Instant::now();
         bench.change(&changed, &source(count / 2, round));

@@ -25,12 +25,12 @@ pub use longhaul_core::work::{Plan, Synthesis};
 pub use longhaul_harness::{Dispatch, RunStatus};
 pub use longhaul_models::set::ModelOptions;
 
-/// What an ask came to.
+/// The outcome of an ask.
 #[derive(Clone, Debug)]
 pub struct AskOutcome {
     /// The run; `longhaul status RUN` shows it.
     pub run: RunId,
-    /// How it ended, or what it waits for.
+    /// The status of the run: its end, or the reason why it waits.
     pub status: RunStatus,
     /// The answer; none when it did not come to one.
     pub synthesis: Option<Synthesis>,
@@ -75,7 +75,7 @@ impl AskClient {
         Ok(self.0.begin_ask(question).await?.run)
     }
 
-    /// How an ask stands.
+    /// The present outcome of an ask.
     ///
     /// # Errors
     /// When there is no such run.

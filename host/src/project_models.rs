@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(crate) struct ConfiguredModels {
     /// Knows which files are trusted.
     pub(crate) store: Arc<dyn Store>,
-    /// What models are given by this program.
+    /// The environment that this program gives to models.
     pub(crate) environment: ProgramEnvironment,
 }
 

@@ -37,7 +37,7 @@ pub use longhaul_security::trust::TrustStatus;
 /// Options of a run, beside the configuration of its project.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// What is done to its models: they can be recorded, or answered from a recording.
+    /// Options of its models: they can be recorded, or answered from a recording.
     pub models: ModelOptions,
     /// The plan that the run follows; none: a planner is asked.
     pub plan: Option<Plan>,

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::modules::{Id, Module, ROOT};
 use crate::tree::{shown, source};
 
-/// That one file of a crate needs another; an inline module counts as its file.
+/// An import of one file of a crate by another; an inline module counts as its file.
 pub struct Import {
     /// The module that imports.
     pub from: String,

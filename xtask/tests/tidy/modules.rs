@@ -64,7 +64,7 @@ struct Reader<'a> {
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     module: Id,
-    /// Where the files of the module's children are.
+    /// The directory of the files of the module's children.
     folder: &'a Path,
     /// True between the items of the module, false within one of them.
     between_items: bool,

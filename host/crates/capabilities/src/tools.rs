@@ -259,7 +259,7 @@ impl Doer {
         if class == EffectClass::Verifiable {
             prepared = match self.tools.prepare(call, &handle.key, handle.attempt).await {
                 Ok(prepared) => prepared,
-                // What cannot even be prepared has no effect: that is its answer.
+                // A call that cannot be prepared has no effect: the error is its answer.
                 Err(error) => return Ok((handle, Err(error))),
             };
             self.journal.prepared(&handle, prepared.clone()).await?;

@@ -139,7 +139,7 @@ impl Client {
     }
 }
 
-/// What a client says of an answer that it cannot read.
+/// The error of a client that cannot read an answer.
 const NOT_UNDERSTOOD: &str = "the owner's answer is not understood; client and owner may be of different versions";
 
 type Lines = BufReader<UnixStream>;

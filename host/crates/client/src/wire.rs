@@ -26,7 +26,7 @@ pub const CALL_BYTES_MAX: u64 = 513 << 20;
 /// Digits of a token: 256 bits.
 pub const TOKEN_DIGITS: usize = 64;
 
-/// What a client sends.
+/// A message of a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientMessage {
@@ -34,7 +34,7 @@ pub enum ClientMessage {
     /// requests: a client of that time is refused, and so is a client of today by an owner of that time, each in a
     /// sentence about versions that the other one reads.
     Operation(OperationCall),
-    /// A run's events from a number on, then whatever comes, until the run is gone.
+    /// A run's events from a number on, then new ones, until no process works on the run.
     Watch {
         /// The run.
         run: RunId,
@@ -43,7 +43,7 @@ pub enum ClientMessage {
     },
 }
 
-/// What the owner sends.
+/// A message of the owner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerMessage {

@@ -116,7 +116,7 @@ pub trait EvaluatorExports: Send + Sync {
 /// The exports of a tool.
 #[async_trait]
 pub trait ToolExports: Send + Sync {
-    /// What it can do.
+    /// Describes the tool and its functions.
     async fn describe(
         &self,
         guest: GuestInstance<'_>,

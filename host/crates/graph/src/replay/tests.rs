@@ -274,7 +274,7 @@ fn only_what_a_change_reaches_runs() {
     replay.change_step(&StepId::from("a"), "set x\npush x x".into()).expect("a step");
     walk(&mut replay, &mut runner, 99);
     assert_eq!(runner.runs, ids(&["a", "c", "e"]));
-    // What was there before is answered from what is kept.
+    // A state of before is answered from kept results.
     runner.runs.clear();
     replay.change_step(&StepId::from("a"), "set x".into()).expect("a step");
     walk(&mut replay, &mut runner, 99);
