@@ -4,7 +4,7 @@
 //! `cargo xtask plugins && cargo bench -p longhaul --bench exec` (about 60 s after the build). Each row
 //! prints medians of interleaved runs and their ratio, and how many pages the kernel had to give or to copy
 //! for the calling thread; `node` rows are left out where there is no node. Ours and the floor take turns in
-//! blocks, so each runs in a host that is warm. Jobs that come back to back for longer find nobody waiting after a
+//! blocks, so each runs in a host that is warm. Jobs that come back to back for longer find no warm instance after a
 //! few, so there is a row of those, too.
 //! Goals: Python 5 times faster than `python3 -I -S -c` as a new process, 25 times from instances made
 //! ready; JavaScript 100 times faster than `node -e`; a runaway stopped with p99 of at most 1 ms.
@@ -164,7 +164,7 @@ fn faults() -> Outcome<u64> {
     Ok(fields.nth(7).ok_or("no minflt in /proc")?.parse()?)
 }
 
-/// Memory that nobody shares with this process.
+/// Memory that this process shares with no other.
 fn private_kib() -> Outcome<u64> {
     let rollup = std::fs::read_to_string("/proc/self/smaps_rollup")?;
     let line = rollup.lines().find_map(|line| line.strip_prefix("Private_Dirty:"));

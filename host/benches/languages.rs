@@ -80,7 +80,7 @@ async fn rows() -> Outcome<()> {
     Ok(())
 }
 
-/// What a call used: fuel, and the highest memory in bytes.
+/// The usage of a call: fuel, and the highest memory in bytes.
 async fn describe(plugin: &Plugin) -> Outcome<(u64, u64)> {
     let called = plugin.describe(setup(), &Cancel::default(), &serde_json::json!({})).await;
     called.result??;

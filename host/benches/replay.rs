@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Each step computes a little from what the first one made. One is changed, to another value each time, and the graph
-//! replayed: nobody looks at what it makes, so one step is affected. Beside it: all steps again, each in an interpreter
-//! of its own as a graph runs them, and all of them in one interpreter, which is what a script without a graph does.
+//! replayed: no step reads its values, so one step is affected. Beside it: all steps again, each in an interpreter of
+//! its own as a graph runs them, and all of them in one interpreter, which is what a script without a graph does.
 //! `LONGHAUL_STEPS` says how many. Goal: a replay at least 100 times faster than running all.
 //!
 //! The last row is what values cost on their way: a step that looks at a few megabytes, and one that does not.
@@ -43,7 +43,7 @@ async fn rows(count: usize) {
     let changed = format!("s{}", count / 2);
     let mut took = Vec::new();
     for round in 1..=REPLAYS {
-        // What was taken is made again meanwhile, as between two edits of a person.
+        // Meanwhile the host makes new instances for those that it used, as between two edits of a person.
         tokio::time::sleep(Duration::from_millis(60)).await;
         let since = Instant::now();
         bench.change(&changed, &source(count / 2, round));

@@ -299,7 +299,7 @@ fn jail() -> Jail {
     }
 }
 
-/// What the engine sets, as far as compiled code depends on it, and no pool.
+/// The settings of the engine on which compiled code depends, without a pool.
 fn bare_config() -> wasmtime::Config {
     longhaul_engine::compile_config()
 }

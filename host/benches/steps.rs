@@ -1,4 +1,4 @@
-//! What a step of an agent stores, and how many it makes in a second, from the first to the fifteen hundredth.
+//! The stored bytes of a step of an agent, and its steps a second, from the first to the fifteen hundredth.
 //!
 //! ```text
 //! cargo xtask plugins --tests

@@ -1,7 +1,7 @@
 //! Asking from a Rust program: one agent, a routed agent or a planned run answers, as with `longhaul ask`.
 //!
-//! An [`AskClient`] opens a data directory or finds who owns it; what it asks is a run like any other, which survives
-//! its process. It decides nothing: who answers is [`Dispatch`]'s affair.
+//! An [`AskClient`] opens a data directory or finds its owner; each ask is a run like any other, which survives its
+//! process. It decides nothing: [`Dispatch`] chooses the agent that answers.
 //!
 //! The program that asks is its own child processes, if its `main` begins with [`run_child_if_asked`].
 //!
@@ -25,12 +25,12 @@ pub use longhaul_core::work::{Plan, Synthesis};
 pub use longhaul_harness::{Dispatch, RunStatus};
 pub use longhaul_models::set::ModelOptions;
 
-/// What an ask came to.
+/// The outcome of an ask.
 #[derive(Clone, Debug)]
 pub struct AskOutcome {
     /// The run; `longhaul status RUN` shows it.
     pub run: RunId,
-    /// How it ended, or what it waits for.
+    /// The status of the run: its end, or the reason why it waits.
     pub status: RunStatus,
     /// The answer; none when it did not come to one.
     pub synthesis: Option<Synthesis>,
@@ -42,7 +42,7 @@ pub struct AskOutcome {
 pub struct AskClient(Client);
 
 impl AskClient {
-    /// Becomes the owner of the data directory, or finds who is.
+    /// Becomes the owner of the data directory, or finds the present owner.
     ///
     /// # Errors
     /// When it can neither be opened nor its owner be reached.
@@ -75,7 +75,7 @@ impl AskClient {
         Ok(self.0.begin_ask(question).await?.run)
     }
 
-    /// How an ask stands.
+    /// The present outcome of an ask.
     ///
     /// # Errors
     /// When there is no such run.

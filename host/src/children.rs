@@ -75,7 +75,7 @@ fn model(child: &ModelChild) -> i32 {
     }
     let options =
         LoadOptions { context_tokens_max: child.context_tokens_max, memory_bytes_max: child.memory_bytes_max };
-    // A file that was pulled by its digest is known; a file of the user may come from anybody.
+    // A file that was pulled by its digest is known; a file of the user may come from any source.
     let give_up_powers =
         |file: BorrowedFd<'_>| longhaul_sandbox::confine_to_descriptors_and(file).map_err(|error| error.to_string());
     match serve(&child.file, &options, give_up_powers, std::io::stdin(), std::io::stdout()) {

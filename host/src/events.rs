@@ -11,11 +11,11 @@ use tokio::sync::mpsc::Receiver;
 pub use longhaul_core::event::{Event, RunEvent};
 pub use longhaul_core::stream::{Content, LineKind, StreamLine, StreamToken};
 
-/// A run from the event `from` on, counted from 1; then whatever comes, until nobody works on the run. The last
-/// line says how it ended: [`Content::End`], or [`Content::Dropped`] for one who did not read, who may ask again
-/// from the number after that. Where the owner of the data directory dies meanwhile, it is an end with that error.
+/// The events of a run from the number `from` on, counted from 1; then new ones, until no process works on the run. The
+/// last line is [`Content::End`], or [`Content::Dropped`] for a reader that did not read, which may ask again from the
+/// number after that. If the owner of the data directory dies meanwhile, the last line is an end with that error.
 ///
-/// The run never waits for who reads this.
+/// The run never waits for its readers.
 ///
 /// # Errors
 /// When the owner of the data directory is gone.
@@ -26,7 +26,7 @@ pub async fn stream(client: &Client, run: &RunId, from: u64) -> fault::Result<im
     Ok(unfold(Reading { seen, run: run.clone(), after, is_over: false }, next))
 }
 
-/// Waits until nobody works on a run.
+/// Waits until no process works on a run.
 ///
 /// # Errors
 /// The error that interrupted it, or the owner of the data directory is gone.
@@ -44,7 +44,7 @@ pub(crate) async fn wait(client: &Client, run: &RunId) -> fault::Result<()> {
     Ok(())
 }
 
-/// Whoever takes the data directory next tells the rest.
+/// The error when the owner ends; the next owner of the data directory has the later events.
 const OWNER_GONE: &str = "the owner of the data directory is gone; open it again, and read on after the last number";
 
 struct Reading {

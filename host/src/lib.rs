@@ -1,4 +1,4 @@
-//! Runs code that nobody trusts, and long-running agents whose effects are journaled, from a Rust program.
+//! Runs untrusted code, and long-running agents whose effects are journaled, from a Rust program.
 //!
 //! Untrusted code, with the feature `exec` alone:
 //!

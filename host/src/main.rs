@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// How the process ends with an error. So far it is the same for every code, as the help of the program says.
+/// The exit code of an error. So far it is the same for every code of a fault, as the help of the program says.
 fn exit(error: &Fault) -> Exit {
     match code_of(error) {
         FaultCode::Unknown

@@ -1,6 +1,6 @@
 //! The models of projects as their `longhaul.toml` says now, for work of the host itself.
 //!
-//! A run keeps the set that it began with, and does not ask here. A file whose powers nobody agreed to is refused.
+//! A run keeps the set that it began with, and does not ask here. It refuses a file whose powers have no agreement.
 
 use longhaul_config::Config;
 use longhaul_core::fault;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(crate) struct ConfiguredModels {
     /// Knows which files are trusted.
     pub(crate) store: Arc<dyn Store>,
-    /// What models are given by this program.
+    /// The environment that this program gives to models.
     pub(crate) environment: ProgramEnvironment,
 }
 
@@ -29,7 +29,7 @@ impl ProjectModels for ConfiguredModels {
     fn model(&self, directory: &Path, name: &str) -> fault::Result<Option<Arc<dyn Model>>> {
         let mut config = Config::read(directory)?;
         trust::expect(&*self.store, directory, &config)?;
-        // A model is made when somebody uses it, which here is the host.
+        // A model is made at its first use, here by the host.
         config.ask.model = Some(name.to_owned());
         let (used, options) = (config.used_models(), ModelOptions::default());
         let models = ModelSet::build(&config.models, used, directory, &options, &self.environment)?;

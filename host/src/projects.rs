@@ -1,8 +1,8 @@
 //! Projects and their runs from a Rust program, as with `longhaul run`.
 //!
-//! A [`ProjectClient`] opens a data directory or finds who owns it, and begins, watches and resumes the runs of one
-//! project there. A run survives its process: whoever opens the data directory next can resume it. The client decides
-//! nothing about a run, and agrees to no permission by itself.
+//! A [`ProjectClient`] opens a data directory or finds its owner, and begins, watches and resumes the runs of one
+//! project there. A run survives its process: the next process that opens the data directory can resume it. The client
+//! decides nothing about a run, and agrees to no permission by itself.
 //!
 //! The program that begins a run is its own child processes, if its `main` begins with [`run_child_if_asked`].
 //!
@@ -37,7 +37,7 @@ pub use longhaul_security::trust::TrustStatus;
 /// Options of a run, beside the configuration of its project.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// What is done to its models: they can be recorded, or answered from a recording.
+    /// Options of its models: they can be recorded, or answered from a recording.
     pub models: ModelOptions,
     /// The plan that the run follows; none: a planner is asked.
     pub plan: Option<Plan>,
@@ -56,7 +56,7 @@ pub struct ProjectClient {
 }
 
 impl ProjectClient {
-    /// Becomes the owner of the data directory, or finds who is. The project need not exist yet.
+    /// Becomes the owner of the data directory, or finds the present owner. The project need not exist yet.
     ///
     /// # Errors
     /// When the data directory can neither be opened nor its owner be reached.
@@ -140,9 +140,9 @@ impl ProjectClient {
         self.client.answer_run(request).await.map(drop)
     }
 
-    /// The events of a run from the number `from` on, counted from 1, and then whatever comes until nobody works on
-    /// the run. The last line is [`Content::End`], or [`Content::Dropped`] for a reader that did not read, which may
-    /// ask again from the number after that. The run never waits for its readers.
+    /// The events of a run from the number `from` on, counted from 1, and then new ones, until no process works on the
+    /// run. The last line is [`Content::End`], or [`Content::Dropped`] for a reader that did not read, which may ask
+    /// again from the number after that. The run never waits for its readers.
     ///
     /// # Errors
     /// When the owner of the data directory is gone.
@@ -153,7 +153,7 @@ impl ProjectClient {
         events::stream(&self.client, run, from).await
     }
 
-    /// Waits until nobody works on a run: it has ended, waits for a person or was paused. Returns its status.
+    /// Waits until no process works on a run: it has ended, waits for a person or was paused. Returns its status.
     ///
     /// # Errors
     /// The error that interrupted the run.

@@ -39,13 +39,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long an owner that does not answer is waited for: it may just be starting, or dying.
+/// Longest wait for an owner that does not answer: it may just be starting, or ending.
 const OWNER_WAIT: Duration = Duration::from_secs(20);
 
-/// How long the store is waited for, once the data directory is ours: who owned it before may be ending still.
+/// Longest wait for the store once the data directory is ours: its earlier owner may still be ending.
 const STORE_WAIT: Duration = Duration::from_secs(10);
 
-/// The way to the service of a data directory: becomes the owner, or finds who is.
+/// The client of the service of a data directory: becomes the owner, or finds the present owner.
 ///
 /// # Errors
 /// When the directory can neither be opened nor its owner be reached.
@@ -196,13 +196,13 @@ pub fn prepare_store(
     Ok(prepared)
 }
 
-/// What the projects of a store ask for, by the newest run of each.
+/// The powers that the projects of a store request, by the newest run of each.
 fn powers_in(store: &dyn Store) -> fault::Result<Vec<String>> {
     let newest: BTreeMap<PathBuf, RunRecord> =
         record::records(store)?.into_iter().map(|record| (record.directory.clone(), record)).collect();
     let mut found = Vec::new();
     for (directory, record) in newest {
-        // What cannot be read any more asks for nothing.
+        // A configuration that cannot be read any more requests nothing.
         let Ok(config) = record.config() else { continue };
         let place = longhaul_core::text::printable(&directory.to_string_lossy(), 200);
         found.extend(powers::of(&config).iter().filter(|power| !power.is_plain).map(|it| format!("{place}: {it}")));
@@ -279,7 +279,7 @@ fn embedder(name: &str) -> fault::Result<Arc<dyn Embedder>> {
     );
 }
 
-/// What this program gives to the models that it asks.
+/// The environment that this program gives to its models.
 pub fn model_environment() -> fault::Result<ProgramEnvironment> {
     Ok(ProgramEnvironment {
         variable,

@@ -1,9 +1,9 @@
 //! The tests of what holds and judges native programs, once more as an ordinary user.
 //!
 //! A kernel gives root other walls than a user: other namespaces, other mounts, other limits. So what root's tests show
-//! says little of a user's machine. Nothing is built for it: the programs that root built are started again, with root's
-//! tool chain where a check needs one. Whoever is no root has run all tests as a user already. Refuses to open anybody's
-//! directories for it but `target/tmp`.
+//! says little of a user's machine. Nothing is built for it: the programs that root built are started again, with
+//! root's tool chain where a check needs one. A caller other than root has run all tests as a user already. Refuses to
+//! open directories to the user, except `target/tmp`.
 
 use crate::browser::is_root;
 use anyhow::{Context, Result, bail, ensure};
@@ -107,7 +107,7 @@ fn stdout_of(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Makes a directory like `/tmp`: everybody may make files, and nobody may remove those of others.
+/// Makes a directory like `/tmp`: every user may make files there, and remove its own alone.
 fn open_to_all(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory)
         .and_then(|()| fs::set_permissions(directory, fs::Permissions::from_mode(0o1777)))

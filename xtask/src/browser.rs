@@ -1,7 +1,8 @@
 //! The browser that tests drive: the machine's own, or Debian's.
 //!
-//! On a machine without one, root installs the package; anybody else gets it unpacked into the cache, with the libraries
-//! that are missing. Refuses to choose a browser where there is one, and to fetch one past the package manager.
+//! On a machine without one, root installs the package; for another user it is unpacked into the cache, with the
+//! libraries that are missing. Refuses to choose a browser where there is one, and to fetch one past the package
+//! manager.
 
 use crate::guests;
 use anyhow::{Context, Result, bail};

@@ -36,7 +36,7 @@ async fn run() -> Result<(), ExecError> {
     Ok(())
 }
 
-/// What the code printed, or why it did not succeed: the last line of its traceback, or the limit that stopped it.
+/// The output of the code, or the reason of its failure: the last line of its traceback, or the limit that stopped it.
 fn outcome(report: &JobReport) -> &str {
     if report.success {
         return report.stdout.trim_end();

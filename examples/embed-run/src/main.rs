@@ -32,7 +32,7 @@ async fn run() -> Result<()> {
     let home = Home::find(Some(place.path().join("data")))?;
     let project = ProjectClient::open(&home, &directory).await?;
     let followed = follow(&project, &directory).await;
-    // Also after an error: runs that have not ended can be resumed by whoever opens the data directory next.
+    // Also after an error: the next process that opens the data directory can resume runs that have not ended.
     project.close().await;
     followed
 }

@@ -16,7 +16,7 @@ fn cache() -> PathBuf {
     cache
 }
 
-/// What stands between the line "```text" and the next "```".
+/// The text between the line "```text" and the next "```".
 fn printed(readme: &str) -> &str {
     let (_, from) = readme.split_once("```text\n").expect("the README has such a block");
     from.split_once("```").expect("the block ends").0

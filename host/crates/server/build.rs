@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Where they are.
+/// The directory of the files.
 const PAGE: &str = "src/page";
 
 fn main() {

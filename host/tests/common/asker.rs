@@ -1,9 +1,9 @@
 //! The fake model of asks: it chooses, plans, works and sums up, and what it answers follows from what it is asked.
 //!
-//! A request says who is to answer it: `simple` or `complex`, `to:AGENT`, and `PLAN JSON` on a line of its own is the
-//! plan. A task is written `do NAME; WORD; WORD...`, where the words say what its agent does: `put`, `post` and `look`
-//! tell the server NAME, `fails-once` and `fails` end in a reply that nobody can read, `unsure` in one of little
-//! confidence. What fails, or was never begun, is planned again as `do NAME again; put`.
+//! A request names the agent that is to answer it: `simple` or `complex`, `to:AGENT`, and `PLAN JSON` on a line of its
+//! own is the plan. A task is written `do NAME; WORD; WORD...`, where the words say what its agent does: `put`, `post`
+//! and `look` tell the server NAME, `fails-once` and `fails` end in a reply that cannot be parsed, `unsure` in one of
+//! little confidence. What fails, or was never begun, is planned again as `do NAME again; put`.
 
 use super::fake::fnv;
 use serde_json::{Value, json};

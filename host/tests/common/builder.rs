@@ -12,7 +12,7 @@ Customers who buy for 100 or more get 10 % off. The cart shows what is to be pai
 tells customers about it with an example.
 ";
 
-/// The repository, as it was before anybody thought of Longhaul.
+/// The repository before its first use with Longhaul.
 pub const FILES: [(&str, &str); 5] = [
     ("shop/__init__.py", "\"\"\"A small shop.\"\"\"\n"),
     (

@@ -72,7 +72,7 @@ pub struct Kill {
     pub kind: &'static str,
     /// At the how many'th of the kind, from 1.
     pub number: u32,
-    /// Whether the request still has its effect.
+    /// True when the request still has its effect.
     pub happens: bool,
 }
 
@@ -227,7 +227,7 @@ impl Inner {
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         let Some((path, body)) = request(&stream)? else { return Ok(()) };
         let answered = match path.as_str() {
-            // It lists no models, and who asks for them does not count.
+            // It lists no models, and requests for the list do not count.
             "/v1/models" => Some((json!({}), Duration::ZERO)),
             "/told" => Some((self.seen().told(), Duration::ZERO)),
             _ => self.take(&path, &body),

@@ -98,7 +98,7 @@ pub fn posted(lab: &Lab) -> Vec<String> {
     lab.fake.posts().into_iter().map(|told| told.text).collect()
 }
 
-/// That a call was refused in these words.
+/// Checks that a call was refused in these words.
 #[track_caller]
 pub fn error(answer: &Value, expected: &str) {
     let text = answer["error"].as_str().unwrap_or_else(|| panic!("no error: {answer}"));

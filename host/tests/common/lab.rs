@@ -48,7 +48,7 @@ impl Ran {
         self.status.signal() == Some(9)
     }
 
-    /// Lines on standard error, without what the log tells: who comes first has a plugin compiled.
+    /// Lines on standard error, without those of the log: the first process compiles a plugin and logs it.
     pub fn error_lines(&self) -> usize {
         self.stderr.lines().filter(|line| !line.trim_start().starts_with("INFO ")).count()
     }
@@ -241,7 +241,7 @@ impl Lab {
         self.start_command(self.command_at(home, args)).wait()
     }
 
-    /// Imports a checkpoint from the signer that its file names, as who has compared the keys does.
+    /// Imports a checkpoint from the signer that its file names, as a person does after comparing the keys.
     pub fn import(&self, file: &str) -> Ran {
         let whole: Value = serde_json::from_slice(&fs::read(file).expect("written")).expect("JSON");
         let signer = whole["signed"]["signer"].as_str().expect("it is signed");

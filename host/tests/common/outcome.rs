@@ -97,8 +97,8 @@ fn calls(lab: &Lab, run: &str, invocation: &str) -> Vec<String> {
     lines
 }
 
-/// What differs from run to run: how long a check took; and a sub-agent's model call that was sent again shows in what
-/// its caller is told that it used.
+/// Fields that differ from run to run: the duration of a check; and the usage that a caller sees of a sub-agent, whose
+/// model call may have been sent again.
 const VARYING: [&str; 2] = ["\"duration_ms\":", "\"possibly_paid_twice\":"];
 
 fn without_count(text: &str, count: &str) -> String {

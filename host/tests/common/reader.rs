@@ -8,7 +8,7 @@ pub const NEXT: &str = "NEXT-FILE: ";
 /// The failed approach in every summary of this model.
 pub const FAILED: &str = "guessing names of files";
 
-/// Its answer; none when nobody asks it for the next file.
+/// Its answer; none when the request is not for the next file.
 pub fn reply(body: &Value) -> Option<String> {
     let messages = body["messages"].as_array()?;
     let texts: Vec<&str> = messages.iter().filter_map(|message| message["content"].as_str()).collect();
@@ -30,7 +30,7 @@ fn name(rest: &str) -> &str {
     rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').next().unwrap_or_default()
 }
 
-/// How it counts: three characters a token, so not as anybody would guess.
+/// How it counts: three characters a token, which no estimate would guess.
 pub fn tokens(body: &Value) -> u64 {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     messages.iter().filter_map(|message| message["content"].as_str()).map(|text| text.chars().count() as u64 / 3).sum()

@@ -71,7 +71,7 @@ impl AgentLab {
         self.lab.start_with(&["schedule", "work"], environment)
     }
 
-    /// A scheduler that has the data directory, before anybody else asks for it.
+    /// A scheduler that has the data directory before another process asks for it.
     fn working(&self) -> Started {
         let mut worker = self.work(&[]);
         worker.wait_for("working");
@@ -120,7 +120,8 @@ fn statuses(tasks: &[Value]) -> BTreeMap<String, String> {
 
 #[test]
 fn every_case_of_executors_holds() {
-    // `longhaul-agents` has the hand-offs, `longhaul-schedule` the retries, and whoever measures the limits.
+    // `longhaul-agents` has the cases of artifacts, `longhaul-schedule` those of retries; limits are measured
+    // elsewhere.
     for case in executor_cases::executions() {
         execute_case(&case);
     }

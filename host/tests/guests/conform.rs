@@ -290,7 +290,7 @@ async fn a_memory_backend_that_gives_one_entry_for_everything_is_found_out() {
 struct InStore {
     directory: tempfile::TempDir,
     clock: Arc<HandClock>,
-    /// Whether it forgets all that it is given.
+    /// True when it forgets every entry.
     forgets: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Guests that reach for imports, paths and networks that their world does not have or nobody granted.
+//! Guests that reach for imports, paths and networks that their world lacks or that are not granted.
 
 use super::{PATIENCE, block_on, check, refused, stays_healthy, told};
 use crate::common::guests::guest;

@@ -118,7 +118,7 @@ fn what_agents_of_a_run_keep_is_bounded_over_all_its_invocations() {
                 taken.join(", ")
             })
         };
-        // A second invocation finds no room for new things; one that is in place of an earlier one needs none.
+        // A second invocation has no capacity left for new things; a thing that replaces an earlier one needs none.
         let again = if what == "n" { "answered 3" } else { "answered 0" };
         assert_eq!(taken(&[&limits, &limits]), format!("answered 3, {again}"), "{what}");
         let (two, four) = match what {

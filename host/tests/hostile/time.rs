@@ -150,7 +150,7 @@ async fn futures<T, F: Future<Output = T>>(count: usize, one: impl Fn() -> F) ->
 fn a_loop_among_busy_neighbours_ends_when_it_is_cancelled_and_not_when_its_turn_comes() {
     const NEIGHBOURS: usize = 50;
     const LOOPS: usize = 5;
-    // One thread, so that who was on it in between can be counted.
+    // One thread, so that the calls that ran on it in between can be counted.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let lab = Arc::new(Lab::new());

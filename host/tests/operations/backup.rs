@@ -195,7 +195,7 @@ fn a_backup_whose_audit_log_is_another_one_is_refused() {
         Some(bytes)
     });
     let state = state.into_inner();
-    // With the digest of the older store in the manifest, which nobody signed.
+    // With the digest of the older store in the manifest, which is unsigned.
     let changed = repacked(&late, |path, bytes| match path {
         "state.redb" => Some(state.clone()),
         "manifest.json" => {

@@ -1,5 +1,5 @@
-//! Somebody is told when a run asks, parks, fails or completes, or a task of a schedule has failed for good: once, on the
-//! ways that are configured, and not more than they can read.
+//! Notifications: a run that asks, parks, fails or completes, and a task of a schedule that has failed for good, are
+//! reported once, on the configured channels, and not more often than their limit allows.
 //!
 //! Tasks need the interpreters of `cargo xtask plugins`.
 

@@ -28,7 +28,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// What a command of the present program prints, which must contain these texts.
+/// Checks that the output of a command of the present program contains these texts.
 #[track_caller]
 fn shows(lab: &Lab, args: &[&str], texts: &[&str]) {
     let ran = lab.run(args).expect(0);

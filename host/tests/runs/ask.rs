@@ -347,7 +347,7 @@ fn a_rust_program_that_serves_no_children_may_look_and_is_told_what_to_write_bef
     );
 }
 
-/// The cases about whom a task is given to; the others are about code, records, hand-offs and schedules.
+/// The cases about the choice of an agent for a task; the others are about code, records, artifacts and schedules.
 #[test]
 fn executor_cases_about_agents() {
     for case in executor_cases::executions() {

@@ -1,5 +1,5 @@
-//! A planned ask of 200 tasks, killed anywhere: its answer and the count of every completed effect are those of one that
-//! nobody killed. And 200 tasks that wait for a model at once: what each costs in memory.
+//! A planned ask of 200 tasks, killed anywhere: its answer and the count of every completed effect are those of one
+//! that was not killed. And the memory that each of 200 tasks takes while all wait for a model at once.
 //!
 //! The tasks are a random graph, of which some fail once, some for good, and some are not sure of their answers. For each
 //! name of a crash point its first, its middle and its last occurrence are tried, all with `LONGHAUL_CRASH_ALL=1`;

@@ -162,8 +162,8 @@ fn what_a_checkpoint_says_is_not_believed() {
     common::refused(&other.run(&["checkpoint", "import", file.to_str().expect("text")]), &["is here already"]);
 }
 
-/// A checkpoint whose own longhaul.toml had another name used to take the place of the configuration here: its command ran
-/// when somebody was to be told.
+/// A checkpoint whose own longhaul.toml had another name used to take the place of the configuration here: its command
+/// ran at a notification.
 #[test]
 fn a_checkpoint_brings_no_configuration_along() {
     let lab = gated::lab(&json!([gated::post("a")]), &json!([]));
@@ -233,7 +233,7 @@ fn a_checkpoint_that_was_changed_or_is_of_nobody_known_is_refused() {
     assert!(other.runs().is_empty());
     let shown = other.run(&["checkpoint", "show", file.to_str().expect("text")]).expect(0).stdout;
     assert!(shown.contains(&format!("signed by {key}, which is unknown here")), "{shown}");
-    // Whom it is from, and what it asked for there, is told where a person reads it.
+    // The signer and the requested powers are printed where a person reads them.
     let taken = import(&file, &["--signer", &key]).expect(0);
     let from = format!("the checkpoint is signed by {key}, which is unknown here\n");
     let asked = "its longhaul.toml, which is not used here, asks for: [tools.poster] reaches http://127.0.0.1:";
@@ -243,7 +243,7 @@ fn a_checkpoint_that_was_changed_or_is_of_nobody_known_is_refused() {
     assert!(shown.contains("which is known here"), "{shown}");
 }
 
-/// Leave that somebody gave on another machine used to be leave here: whoever can write a checkpoint could give it.
+/// An approval from another machine used to count here: any author of a checkpoint could forge one.
 #[test]
 fn what_a_person_allowed_elsewhere_is_asked_here_again() {
     let call = || json!([gated::post("a")]);

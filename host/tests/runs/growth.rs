@@ -10,7 +10,7 @@ use crate::common::lab::Lab;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Sessions where nobody says how many, the fewest that make sense, and how many are taken together: one may pay
+/// The number of sessions by default, the fewest that make sense, and the number that is taken together: one may pay
 /// for a page of the store that the next ones fill.
 const SESSIONS: usize = 30;
 const SESSIONS_MIN: usize = 20;

@@ -50,7 +50,7 @@ fn taken_up(lab: &Lab) -> String {
     status
 }
 
-/// The last commits to the store of a run that nobody killed.
+/// The last commits to the store of a run that was not killed.
 fn last_commits(args: &[&str], count: usize) -> Vec<String> {
     let lab = plain();
     let log = lab.path("points");

@@ -124,7 +124,7 @@ fn a_goal_in_free_words_on_a_python_repository_ends_in_commits() {
     let commits = lab.git(&["log", "--format=%s", "main..longhaul/project"]);
     assert_eq!(commits, "Add readme\nAdd to-pay\nAdd discount\n");
     assert!(lab.git(&["show", "longhaul/project:README.md"]).contains("108.00 EUR"));
-    // Each pass rests on a check that failed before, or on somebody who read the work.
+    // Each pass rests on a check that failed before, or on an evaluator that read the work.
     let evidence: Vec<Value> = events(&lab, "judged").into_iter().map(|event| event["evidence"].clone()).collect();
     assert_eq!(evidence, [json!({ "c1": "check" }), json!({ "c1": "check" }), json!({ "c1": "reading" })]);
     let checks = lab.run(&["features", "--checks"]).expect(0);
@@ -226,7 +226,7 @@ struct Cheat {
     name: String,
     #[serde(default = "plain")]
     base: String,
-    /// Whether it takes an interpreter that the work shares with the check to decide.
+    /// True when the work decides how the check ends only if the two share an interpreter.
     #[serde(default)]
     beside: bool,
     work: String,

@@ -185,7 +185,7 @@ plugin = "lenient"
     let lines: Vec<StreamLine> = said.iter().map(|line| serde_json::from_str(line).expect("a line")).collect();
     check_numbers(&lines, 1);
     assert_eq!(lines.last().map(StreamLine::kind), Some(LineKind::End));
-    // One who never reads is let go, is told so, and goes on from there.
+    // A reader that never reads is disconnected, gets a notice of that, and can go on from there.
     let (first, rest) = in_process(&lab, async |client, run| {
         let mut seen = client.watch(run, 0).await.expect("watched");
         tokio::time::sleep(Duration::from_secs(3_600)).await;

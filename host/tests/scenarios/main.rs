@@ -112,7 +112,7 @@ fn shell(lab: &Lab, line: &str) -> Command {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::iter::once(lay_out::programs(lab)).chain(std::env::split_paths(&path));
     shell.env("PATH", std::env::join_paths(path).expect("no colon in it"));
-    // The settings of whoever runs the tests are none of theirs; texts of other programs, and orders, are of no country.
+    // The user's own settings do not count; `LC_ALL` makes texts and orders of other programs the same everywhere.
     shell.env_remove("XDG_CONFIG_HOME");
     shell.env("LONGHAUL_HOME", lab.home()).env("LC_ALL", "C").env("SERVER", &lab.fake.address);
     shell

@@ -1,5 +1,4 @@
-//! The HTTP API as its clients meet it: who is let in, what is refused and how, streams, and what a server does at its
-//! start and its end.
+//! The HTTP API as its clients meet it: admission, refusals, streams, and what a server does at its start and its end.
 
 mod agents;
 mod fuzz;
@@ -38,7 +37,7 @@ fn nobody_is_let_in_without_a_token_that_holds_and_allows_what_is_asked() {
         web.raw(method, path, &[&header, "Content-Type: application/json"], b"{}")
     };
 
-    // Everybody may see whether it lives, and the page.
+    // Without a token a client may read its health and the page.
     for path in ["/health", "/ready"] {
         web.raw("GET", path, &[], b"").expect(200);
     }
@@ -77,7 +76,7 @@ fn nobody_is_let_in_without_a_token_that_holds_and_allows_what_is_asked() {
         [status(&reads, "POST", approve), status(&runs, "POST", approve), status(&answers, "POST", approve)],
         [403, 403, 422]
     );
-    // To name places of the machine is for who may do everything.
+    // Only the scope `admin` may name places of the machine.
     for (path, body) in [
         ("/api/v1/runs", json!({ "directory": lab.project() })),
         ("/api/v1/asks", json!({ "directory": lab.project(), "goal": "x" })),
@@ -672,7 +671,7 @@ fn no_task_is_lost_or_done_twice_however_often_the_server_is_killed() {
     web.until("/api/v1/runs?active=true", |active| active["total"] == 0);
 }
 
-/// Answers as a person would who looks whether the effect happened.
+/// Answers like a person who looked if the effect happened.
 fn answer(lab: &Lab, web: &Web, run: &Value) {
     let question = run["question"].as_str().unwrap_or_else(|| panic!("it waits for something else: {run:#}"));
     let text =

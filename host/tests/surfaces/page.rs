@@ -87,7 +87,7 @@ fn goal() -> String {
     two.replace("## Feature: the first", &format!("## Feature: {TITLE}"))
 }
 
-/// How the program is to be started, for who cannot be handed a [`Command`].
+/// The command that starts the program, as JSON for a script.
 fn started_as(command: &Command) -> Value {
     let text = |text: &OsStr| text.to_str().expect("UTF-8").to_owned();
     let env: Map<String, Value> = command

@@ -42,7 +42,7 @@ fn start_other(lab: &Lab, args: &[&str]) -> Started {
     lab.start_command(command)
 }
 
-/// Kills who works on two runs while both wait for their models, when no effect of theirs can be cut off.
+/// Kills the process that works on two runs while both wait for their models, when no effect of theirs can be cut off.
 fn kill_between_effects(lab: &Lab, owner: &mut Started) {
     while lab.fake.requests().get("model") < Some(&2) {
         std::thread::sleep(Duration::from_millis(5));
@@ -644,7 +644,7 @@ impl Side {
     }
 }
 
-/// A call of the socket that everybody would like to make.
+/// A call of the socket that another user may try.
 const CALL: &str = r#"{"operation":{"name":"runs","request":{}}}"#;
 
 /// Sends two lines to the socket and reads what comes back.
@@ -747,7 +747,7 @@ fn a_client_says_nothing_to_a_socket_that_another_user_serves() {
     assert_eq!(line, "heard b''\n");
 }
 
-/// The socket of a data directory with a long path had a name in a directory that everybody can write.
+/// The socket of a data directory with a long path had a name in a directory that every user can write.
 #[test]
 fn the_socket_of_a_long_path_lies_in_the_data_directory_too() {
     let lab = Lab::empty();

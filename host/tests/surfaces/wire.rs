@@ -114,7 +114,7 @@ fn completed(lab: &Lab, web: &Web) -> (String, String) {
     let approval = open["items"][0]["id"].as_str().expect("an id").to_owned();
     web.post(&format!("/api/v1/approvals/{approval}/answer"), &json!({ "text": "a" })).expect(200);
     web.until(&format!("/api/v1/runs/{run}"), |run| run["status"] == "completed" && run["active"] == false);
-    // What it came to is remembered last.
+    // The outcome of the run is remembered last.
     web.until(&format!("/api/v1/runs/{run}/memory"), |memory| {
         memory["items"].as_array().is_some_and(|all| all.iter().any(|one| one["scope"] == "episode"))
     });
@@ -242,7 +242,7 @@ fn compare(lab: &Lab, web: &Web, Row { path, asked, at, command, printed_at, by 
     }
 }
 
-/// What a command prints: one value, or the lines of an event stream as a list.
+/// The output of a command: one value, or the lines of an event stream as a list.
 #[track_caller]
 fn printed(lab: &Lab, arguments: &[&str]) -> Value {
     if arguments[0] != "attach" {

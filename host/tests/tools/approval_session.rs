@@ -212,7 +212,7 @@ fn a_kill_right_after_the_tool_ran_does_not_run_it_again() {
     terminal.types("y");
     assert_eq!(terminal.wait().0.signal(), Some(9));
     assert_eq!(posted(&lab), ["first"]);
-    // It acts, so nobody but a person knows what came of it. That is another question than the approval.
+    // It acts, so only a person can know its outcome. That is another question than the approval.
     let ran = lab.run(&["resume"]).expect(5);
     assert!(ran.said().contains("it is unknown whether it happened"), "{}", ran.said());
     assert!(open(&lab).is_empty(), "it is not asked about again");

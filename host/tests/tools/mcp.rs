@@ -73,7 +73,7 @@ fn faked(said: &str, more: &str, calls: &[(&str, &str, Value)]) -> Lab {
     lab
 }
 
-/// The same before anybody looked at them.
+/// The same before a person approved the tools.
 fn unapproved(said: &str, more: &str, calls: &[(&str, &str, Value)]) -> Lab {
     let script = repository().join("host/tests/tools/mcp/fake_server.py");
     let lab = Lab::empty();

@@ -427,7 +427,8 @@ fn what_is_changed_behind_an_agreement_is_asked_about_again() {
     assert!(lab.runs().is_empty() && seen.lock().expect("nobody panicked").is_empty());
 }
 
-/// A goal outside of the project used to be read for a run that is there, and told to models, before anybody was asked.
+/// A goal outside of the project used to be read for a run that is there, and sent to models, before a person was
+/// asked.
 #[test]
 fn a_goal_that_is_read_again_is_one_that_somebody_agreed_to() {
     let plain = "[project]\nname = \"kept\"\n[agents.code]\nplugin = \"caller\"\nsettings = { calls = [] }\n\

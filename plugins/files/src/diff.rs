@@ -18,7 +18,7 @@ struct Hunk {
     /// The line in the old file, from 1; 0 where none is named.
     line: usize,
     lines: Vec<(Mark, String)>,
-    /// Whether the new file ends without a line feed.
+    /// True when the new file ends without a line feed.
     ends_bare: bool,
 }
 
@@ -159,7 +159,7 @@ impl Hunk {
         self.lines.iter().filter(|(mark, _)| *mark != Mark::Added).map(|(_, text)| text.trim_end_matches('\r'))
     }
 
-    /// Where it fits, at or behind line `from` of the old text.
+    /// The line where it fits, at or behind line `from` of the old text.
     fn place(&self, old: &[&str], from: usize) -> Result<usize, String> {
         let wanted: Vec<&str> = self.wanted().collect();
         if wanted.is_empty() {

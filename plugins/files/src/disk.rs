@@ -13,10 +13,10 @@ use sha2::{Digest, Sha256};
 
 use crate::path::{RelativePath, TEMPORARY, is_reserved};
 
-/// Where the working tree is seen, unless the operator granted one other directory only.
+/// The path of the working tree, unless the operator granted one other directory only.
 const ROOT: &str = "/work";
 
-/// How much is read at once: within any sensible cap of the host on one answer.
+/// Bytes that are read at once: within any sensible cap of the host on one answer.
 const CHUNK_BYTES: u32 = 64 * 1024;
 
 /// The granted directory.
@@ -250,7 +250,7 @@ fn stat_in(dir: &Descriptor, name: &str, path: &RelativePath) -> Result<Option<D
     }
 }
 
-/// Why a directory was not opened.
+/// The reason why a directory was not opened.
 enum Missing {
     Directory,
     Other(ToolError),

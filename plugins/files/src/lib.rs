@@ -1,8 +1,8 @@
 //! The tool `files`: look at files and change them, below one granted directory.
 //!
 //! Paths are relative and stay inside; links are not followed; `.git` is not touched. A write goes
-//! to a temporary name and is renamed, so nobody sees half a file, and a change that was cut off can
-//! be verified by digest. It deletes single files alone, and executes nothing.
+//! to a temporary name and is renamed, so no reader sees half a file, and a change that was cut off
+//! can be verified by digest. It deletes single files alone, and executes nothing.
 
 mod arguments;
 mod change;

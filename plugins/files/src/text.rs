@@ -42,7 +42,7 @@ pub(crate) fn replaced_all(content: &str, edits: &[(&str, &str)]) -> Result<Stri
     Ok(content)
 }
 
-/// How many lines a change adds and removes.
+/// The numbers of lines that a change adds and removes.
 pub(crate) fn changed_lines(before: &str, after: &str) -> (usize, usize) {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(a, b)| a == b).count();

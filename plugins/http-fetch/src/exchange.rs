@@ -22,7 +22,7 @@ pub(crate) struct Outgoing {
     pub(crate) body: Option<Vec<u8>>,
 }
 
-/// How much may come back, and how.
+/// The bounds of an exchange.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) body_bytes_max: usize,
@@ -165,7 +165,7 @@ pub(crate) fn parts(url: &str) -> Result<(Scheme, &str, String), ToolError> {
     Ok((scheme, authority, path))
 }
 
-/// Where a redirect leads.
+/// The target of a redirect.
 fn joined(from: &str, to: &str) -> Result<String, ToolError> {
     let to = to.trim();
     if to.starts_with("http://") || to.starts_with("https://") {

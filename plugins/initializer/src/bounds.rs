@@ -1,4 +1,4 @@
-//! How long what a model replies may be, said in the schema of the reply.
+//! The bounds of a model's reply, in the schema of the reply.
 //!
 //! A model that is held to a schema without bounds may go on with one text until its tokens are used up, and small ones
 //! do. A provider that takes no bounds is told them in words; what is over them is no error here.

@@ -88,7 +88,7 @@ fn feature_title(line: &str) -> Option<&str> {
     word.trim().eq_ignore_ascii_case("feature").then(|| title.trim())
 }
 
-/// Whether a line belongs to a fenced block, its fences included.
+/// The fenced block at the present line, its fences included.
 #[derive(Default)]
 struct Fence {
     /// The backticks or tildes that opened the block we are in.
@@ -130,7 +130,7 @@ struct Draft {
     file: Option<String>,
     criteria: Vec<String>,
     seen: Vec<&'static str>,
-    /// Whether nothing but known lines came so far.
+    /// True as long as only known lines came.
     is_head: bool,
 }
 

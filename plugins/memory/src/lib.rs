@@ -2,7 +2,7 @@
 //!
 //! A fact has a key and a text. Recall ranks facts by the words that they share with a question; rare words weigh
 //! more. What is kept stays until it is forgotten, over runs and restarts, and no other project sees it. Refuses more
-//! facts and longer ones than its caps, and to judge whether a fact is true: whoever reads it must.
+//! facts and longer ones than its caps, and to judge whether a fact is true: its reader must.
 
 mod rank;
 

@@ -73,7 +73,7 @@ struct Agent<'a> {
     steps_left: u32,
     offered: Vec<Offered>,
     own: Own,
-    /// Whether the last reply was cut at its limit.
+    /// True when the last reply was cut at its limit.
     was_cut: bool,
     repeated: RepeatedFailure,
     done: Done,

@@ -7,7 +7,7 @@ use longhaul_sdk::{checks, json};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Where a tool would stand; no tool of an operator has no name.
+/// The tool of the agent's own actions: empty, since every tool of an operator has a name.
 const OWN: &str = "";
 
 /// Runs the checks.

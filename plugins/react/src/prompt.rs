@@ -70,7 +70,7 @@ pub(crate) struct Words<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) offered: &'a [Offered],
     pub(crate) own: &'a Own,
-    /// Whether the task is on a repository.
+    /// True when the task is on a repository.
     pub(crate) is_code: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The task of an agent that works on a repository.
 //!
-//! That the host tells of a repository is what makes a task one of code.
+//! A task is one of code if the host tells of a repository.
 
 use longhaul_sdk::json::cut;
 use longhaul_sdk::repository::Repository;

@@ -21,7 +21,7 @@ pub struct Guide {
     pub file: String,
     /// The text of the file.
     pub text: String,
-    /// Whether `text` is the whole file.
+    /// True when `text` is the whole file.
     pub whole: bool,
 }
 

@@ -14,7 +14,7 @@ const KEPT_BYTES_MIN: usize = 4_000;
 /// The number of calls so far, by which the host finds long outputs.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
-/// Whether the host offers to read long outputs again.
+/// True when the host offers to read long outputs again.
 static READS_AGAIN: AtomicBool = AtomicBool::new(false);
 
 /// Lists the granted tools, and the host's own tool `context` where there is one.

@@ -26,8 +26,8 @@ impl Kit {
         Self::with_program(program().ok_or(KitError::NoProgram)?, cache().ok_or(KitError::NoCache)?)
     }
 
-    /// A kit that compiles with this `longhaul`, and keeps compiled code in a directory that nobody
-    /// else can reach.
+    /// A kit that compiles with this `longhaul`, and keeps compiled code in a directory that no
+    /// other user can reach.
     ///
     /// # Errors
     /// [`KitError::Load`], for example of a directory that others can reach.

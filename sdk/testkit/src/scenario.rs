@@ -298,7 +298,7 @@ fn compare(folder: &Path, got: &Expectations, dones: &[Done]) -> Result<Option<S
     if differences.is_empty() {
         return Ok(None);
     }
-    // How it ended says more than that a file is not as expected.
+    // The end of the call says more than a file that is not as expected.
     differences.extend(dones.last().map(|done| format!("it ended so:\n{done}")));
     Ok(Some(differences.join("\n")))
 }

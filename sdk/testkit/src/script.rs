@@ -189,7 +189,7 @@ pub(crate) struct ModelAnswer {
     pub reason: Option<StopReason>,
     pub usage: Option<ScriptedUsage>,
     pub error: Option<ModelError>,
-    /// Whether the answer never comes.
+    /// True when the answer never comes.
     pub silent: bool,
 }
 
@@ -221,7 +221,7 @@ pub(crate) struct ScriptedUsage {
     output_tokens: u32,
     reasoning_tokens: u32,
     cost_microdollars: f64,
-    /// Whether the price is unknown, as it is of a model that the operator gives no price.
+    /// True when the price is unknown, as it is of a model that the operator gives no price.
     cost_unknown: bool,
 }
 

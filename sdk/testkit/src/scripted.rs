@@ -117,7 +117,7 @@ fn response(answer: &HttpAnswer) -> Response<Bytes> {
     built.unwrap_or_else(|error| unanswered(&format!("the script has an answer that HTTP does not allow: {error}")))
 }
 
-/// A gateway's answer when there is nobody behind it.
+/// A gateway's answer when no server is behind it.
 fn unanswered(text: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(text.to_owned()));
     *response.status_mut() = StatusCode::BAD_GATEWAY;

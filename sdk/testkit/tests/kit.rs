@@ -236,7 +236,7 @@ async fn a_tool_keeps_no_more_than_its_space_may_hold() {
     };
     assert_eq!(save("a", 600).await.value()["output"]["saved"], "a");
     save("b", 600).await.assert_refused("limit", "keyvalue_bytes_max");
-    // What is replaced does not count.
+    // A replaced value does not count.
     assert_eq!(save("a", 900).await.value()["output"]["saved"], "a");
     assert_eq!(save("b", 50).await.value()["output"]["saved"], "b");
 }

@@ -1,14 +1,14 @@
 //! The imports between the files of a crate, by the paths in their text.
 //!
 //! A re-export is followed to the module that defines the thing, since that is the one imported. So a `pub use` of what
-//! lies below one's own module gives a name and imports nothing: whoever uses the name imports its definition.
+//! lies below one's own module gives a name and imports nothing: a file that uses the name imports its definition.
 
 use std::path::Path;
 
 use crate::modules::{Id, Module, ROOT};
 use crate::tree::{shown, source};
 
-/// That one file of a crate needs another; an inline module counts as its file.
+/// An import of one file of a crate by another; an inline module counts as its file.
 pub struct Import {
     /// The module that imports.
     pub from: String,

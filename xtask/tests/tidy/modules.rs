@@ -64,7 +64,7 @@ struct Reader<'a> {
 #[derive(Clone, Copy)]
 struct Scope<'a> {
     module: Id,
-    /// Where the files of the module's children are.
+    /// The directory of the files of the module's children.
     folder: &'a Path,
     /// True between the items of the module, false within one of them.
     between_items: bool,
@@ -172,7 +172,7 @@ impl Reader<'_> {
     fn code(&mut self, scope: Scope<'_>, tokens: Tokens<'_>, at: usize) -> usize {
         if let Some(TokenTree::Group(group)) = tokens.0.get(at) {
             let inside: Vec<TokenTree> = group.stream().into_iter().collect();
-            // `pub(in path)` says who sees a thing, and imports none.
+            // `pub(in path)` limits the visibility of an item, and imports none.
             if !(at > 0 && tokens.is(at - 1, "pub") && Tokens(&inside).is(0, "in")) {
                 self.scan(Scope { between_items: false, ..scope }, Tokens(&inside));
             }

@@ -171,7 +171,7 @@ pub struct NewAgent {
     pub description: String,
     /// The code.
     pub code: AgentCode,
-    /// Whether the agent may be run. Default yes.
+    /// True when the agent may be run. Default true.
     #[serde(default = "yes")]
     pub active: bool,
     /// Value of `CONTEXT["config"]` in the code; any JSON, at most 64 KiB. Default none.
@@ -200,7 +200,7 @@ pub struct AgentPatch {
     pub description: Option<String>,
     /// The code.
     pub code: Option<AgentCode>,
-    /// Whether the agent may be run.
+    /// True when the agent may be run after the change.
     pub active: Option<bool>,
     /// The configuration; `null` removes it.
     #[serde(deserialize_with = "given")]

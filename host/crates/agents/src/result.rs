@@ -9,7 +9,7 @@ const STOPPED: i32 = -1;
 /// The result of one execution.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionResult {
-    /// Whether the code ended by itself, with exit code 0.
+    /// True when the code ended by itself, with exit code 0.
     pub success: bool,
     /// Standard output, also of a stopped execution.
     pub stdout: String,
@@ -21,13 +21,13 @@ pub struct ExecutionResult {
     pub duration_seconds: f64,
     /// Cause of the failure, in one line.
     pub error_message: Option<String>,
-    /// Whether a later execution may succeed without any change.
+    /// True when a later execution may succeed without any change.
     #[serde(default)]
     pub retryable: bool,
     /// The limit that stopped it, such as `timeout_ms` or `memory_bytes_max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
-    /// Whether some output was dropped, by the limit or in storage.
+    /// True when some output was dropped, by the limit or in storage.
     #[serde(default)]
     pub truncated: bool,
     /// The run, for an ask or a run.

@@ -44,11 +44,11 @@ impl ApprovalSubject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalKind {
-    /// Whether the call may be made.
+    /// The agent's call needs an approval before it is made.
     Call,
     /// The agent asks a question of its own, and gets the answer as text.
     Question,
-    /// Whether a change of protected files may be committed. There is no rule for it.
+    /// A change of protected files needs an approval before it is committed. There is no rule for it.
     Change,
 }
 
@@ -91,7 +91,7 @@ pub struct Approval {
     pub plugin: String,
     /// The class of the effect.
     pub effect: EffectClass,
-    /// Whether the tool runs commands.
+    /// True when the tool runs commands.
     pub runs_commands: bool,
     /// The sources of untrusted text in the agent's context, if that is the reason for the question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -236,7 +236,7 @@ const FORMS: &[(&str, &[&str])] = &[
         &["sed -n 1e a.txt", "sed -n 'w x' a.txt", "sed -i 1p a.txt", "sed -n 1,20p /etc/passwd", "sed 1p a.txt"],
     ),
     ("sort -n a", &["sort -o x a", "sort -no x a", "sort --compress-program=evil a", "sort --files0-from=x"]),
-    // What the table does not know, in exactly these words.
+    // Commands that the table does not know match in exactly these words.
     ("mytool --fast a", &["mytool --fast b", "mytool --fast", "mytool a", "mytool --fast a b", "other --fast a"]),
     ("git -C sub status", &["git -C evil status", "git -C sub log", "git status"]),
 ];
@@ -363,7 +363,7 @@ fn a_command_among_the_arguments_is_held_to_its_program_whatever_the_tool_is_cal
         assert!(!of_git.covers(&call(&arguments("rm -rf /")), false), "{name}");
         assert!(!of_git.covers(&call("{}"), false), "{name}");
         assert!(rule(&arguments("git status; rm -rf /")).is_err(), "{name}");
-        // What was said of a call without a command says nothing of one with it.
+        // A rule from a call without a command does not cover one with a command.
         assert!(!rule(r#"{"path":"/"}"#).expect("a rule").covers(&call(&arguments("rm -rf /")), false), "{name}");
     }
     for name in ["Cmd", "commandLine", "COMMAND-LINE"] {
@@ -469,7 +469,7 @@ fn no_argument_can_forge_a_line_of_the_banner() {
     assert!(shown.lines().all(|line| line.starts_with(['┌', '│', '└'])), "{shown}");
     assert!(!shown.contains(['\r', '\u{1b}', '\u{202e}', '\u{2028}']), "{shown}");
     assert_eq!(shown.matches('│').count(), shown.lines().count() - 2, "{shown}");
-    // What matters may be at the end of what is long, so the end is shown.
+    // The dangerous part may be at the end of a long text, so the end is shown.
     let long = serde_json::json!({ "cmd": format!("echo {}; rm -rf /", " ".repeat(9_000)) }).to_string();
     let shown = banner(&approval(subject("shell", &long)));
     assert!(shown.contains("; rm -rf /\"") && shown.contains("characters are not shown"), "{shown}");

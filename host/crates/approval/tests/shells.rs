@@ -1,4 +1,4 @@
-//! What is taken for one plain command is one, for real shells: they get the same words of it, and nothing else happens.
+//! A line that counts as one plain command is one for real shells: they read the same words, and nothing else happens.
 
 use longhaul_approval::{ShellCommand, command_line};
 use std::io::Write;

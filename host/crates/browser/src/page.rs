@@ -42,7 +42,7 @@ pub(crate) struct Place {
     pub(crate) y: f64,
 }
 
-/// Whether an element accepted a text without typing.
+/// The page's answer when an element is filled without typing: `done` when the element accepted the text.
 #[derive(Deserialize)]
 pub(crate) struct Filled {
     pub(crate) done: bool,

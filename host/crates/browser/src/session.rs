@@ -287,7 +287,7 @@ impl Session {
         Ok(self.report(is_loaded).await?.1)
     }
 
-    /// Whether the page finished loading. A page that does not is stopped, and read in its present state.
+    /// Waits until the page has loaded. False when it did not: then it is stopped, and read in its present state.
     async fn wait_for_load(&self, loaded: &mut watch::Receiver<u64>, until: Instant) -> Result<bool, BrowserError> {
         let is_loaded = timeout_at(until, loaded.changed()).await.is_ok();
         if !is_loaded {

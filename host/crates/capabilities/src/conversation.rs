@@ -393,7 +393,7 @@ fn reply_format(format: &ReplyFormat) -> Result<model::ReplyFormat, String> {
     })
 }
 
-/// Whether the request fits the window, by a rough count; the provider's count is exact.
+/// Refuses a request that exceeds the window, by a rough count; the provider's count is exact.
 fn fits(request: &ModelRequest, window: u32) -> Result<(), LimitHit> {
     let (wanted, window) = (request.tokens_estimated(), u64::from(window));
     if window > 0 && wanted > window { Err(LimitHit::new("context_tokens_max", wanted, window)) } else { Ok(()) }

@@ -164,7 +164,7 @@ impl Ctx {
         self
     }
 
-    /// Whether its calls of imports are within `host_calls_max`.
+    /// Checks that its calls of imports are within `host_calls_max`.
     ///
     /// # Errors
     /// [`Stop::Limit`].

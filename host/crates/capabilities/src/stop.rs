@@ -29,7 +29,7 @@ pub enum Stop {
     /// is not journaled and the guest never sees it.
     #[error("{0}")]
     Budget(LimitHit),
-    /// Somebody cancelled the run, or pauses it.
+    /// The run was cancelled, or is to pause.
     #[error("cancelled")]
     Cancelled,
 }

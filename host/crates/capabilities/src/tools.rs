@@ -226,7 +226,7 @@ struct Doer {
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     output_bytes_max: u64,
-    /// Whether the guest can read kept content again.
+    /// True when the guest can read kept content again.
     keeps_long: bool,
 }
 
@@ -259,7 +259,7 @@ impl Doer {
         if class == EffectClass::Verifiable {
             prepared = match self.tools.prepare(call, &handle.key, handle.attempt).await {
                 Ok(prepared) => prepared,
-                // What cannot even be prepared has no effect: that is its answer.
+                // A call that cannot be prepared has no effect: the error is its answer.
                 Err(error) => return Ok((handle, Err(error))),
             };
             self.journal.prepared(&handle, prepared.clone()).await?;

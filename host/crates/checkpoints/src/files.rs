@@ -25,7 +25,7 @@ pub struct SnapshotFile {
     pub tree: u32,
     /// The path within the tree, its parts separated by `/`.
     pub path: String,
-    /// Whether it may be executed.
+    /// True when it may be executed.
     pub executable: bool,
     /// Its content, base64.
     pub content: String,

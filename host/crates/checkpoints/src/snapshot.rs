@@ -338,8 +338,8 @@ impl Snapshot {
         Ok(CheckpointDocument { snapshot: serde_json::to_value(self)? })
     }
 
-    /// The facts about the snapshot in a document. `signers` is the data directory whose keys tell who signed it; none:
-    /// the signature is not looked at, since a snapshot of this data directory has none yet.
+    /// The facts about the snapshot in a document. `signers` is the data directory whose keys identify the signer;
+    /// none: the signature is not looked at, since a snapshot of this data directory has none yet.
     pub fn describe(document: CheckpointDocument, signers: Option<&Home>) -> fault::Result<CheckpointDescription> {
         let mut snapshot: Self = serde_json::from_value(document.snapshot)?;
         let signer = match signers {

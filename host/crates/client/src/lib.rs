@@ -45,7 +45,8 @@ pub enum Client {
 impl Transport for Client {
     async fn call<O: Operation>(&self, request: O) -> fault::Result<O::Response> {
         match self {
-            // In a task of its own, as over the socket: who asks may go away in the middle, and may stand deep on its stack.
+            // In a task of its own, as over the socket: the caller may go away in the middle, and may be deep in its
+            // stack.
             Self::Own { service, .. } => {
                 let service = Arc::clone(service);
                 let answered = tokio::spawn(async move { request.carry_out(&*service).await }).await;
@@ -132,13 +133,13 @@ impl Client {
             server.abort();
             let _ = server.await;
             service.stop().await;
-            // The socket goes with its owner, so that nobody connects to a dead one.
+            // The socket goes with its owner, so that no client connects to a dead one.
             let _ = std::fs::remove_file(home.socket());
         }
     }
 }
 
-/// What a client says of an answer that it cannot read.
+/// The error of a client that cannot read an answer.
 const NOT_UNDERSTOOD: &str = "the owner's answer is not understood; client and owner may be of different versions";
 
 type Lines = BufReader<UnixStream>;

@@ -7,10 +7,10 @@ use longhaul_core::RunId;
 use std::any::Any;
 use tokio::sync::mpsc::Sender;
 
-/// A service in this process. Whoever made it may ask for its type through [`Any`].
+/// A service in this process. The code that made it may ask for its type through [`Any`].
 #[async_trait::async_trait]
 pub trait LocalService: Api + Any {
-    /// Sends what is stored of a run after the event `after`, then what comes, until nobody works on the run.
+    /// Sends the stored events of a run after the event `after`, then new ones, until no process works on the run.
     async fn watch(&self, run: &RunId, after: u64, sender: &Sender<RunNotification>);
 
     /// The runs that are worked on here.

@@ -26,7 +26,7 @@ pub const CALL_BYTES_MAX: u64 = 513 << 20;
 /// Digits of a token: 256 bits.
 pub const TOKEN_DIGITS: usize = 64;
 
-/// What a client sends.
+/// A message of a client.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientMessage {
@@ -34,7 +34,7 @@ pub enum ClientMessage {
     /// requests: a client of that time is refused, and so is a client of today by an owner of that time, each in a
     /// sentence about versions that the other one reads.
     Operation(OperationCall),
-    /// A run's events from a number on, then whatever comes, until the run is gone.
+    /// A run's events from a number on, then new ones, until no process works on the run.
     Watch {
         /// The run.
         run: RunId,
@@ -43,7 +43,7 @@ pub enum ClientMessage {
     },
 }
 
-/// What the owner sends.
+/// A message of the owner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerMessage {
@@ -64,7 +64,7 @@ pub enum ServerMessage {
     Lagged,
     /// The client did not read, and is let go.
     Dropped,
-    /// Nobody works on the run any more.
+    /// No process works on the run any more.
     Gone(Option<String>),
 }
 
@@ -120,7 +120,7 @@ pub async fn connect(home: &Home) -> fault::Result<UnixStream> {
     Ok(stream)
 }
 
-/// The socket is served by somebody else.
+/// Another user serves the socket.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ForeignOwner(String);

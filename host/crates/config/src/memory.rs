@@ -18,7 +18,7 @@ pub struct MemoryConfig {
     /// The model that extracts the memory of a run, by its name under `[models]`. Default: none, and a rule keeps the
     /// outcome of each feature.
     pub model: Option<String>,
-    /// Whether runs are remembered when they end, and later runs get that memory. Default true.
+    /// True when runs are remembered when they end, and later runs get that memory. Default true.
     pub episodic: bool,
     /// Episodes that a planner or a session gets. Default 3.
     pub episodes_max: usize,

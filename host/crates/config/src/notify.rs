@@ -21,7 +21,7 @@ pub struct NotifyConfig {
     pub webhook_env: Option<String>,
     /// The mailbox that receives notifications.
     pub email: Option<EmailConfig>,
-    /// Whether notifications hold text of agents and models: questions, arguments, results. Default false.
+    /// True when notifications hold text of agents and models: questions, arguments, results. Default false.
     pub texts: bool,
     /// Notifications of one project, or of the data directory, in an hour. Those beyond are not sent, and the next one
     /// gives their number. Default 20.

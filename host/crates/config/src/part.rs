@@ -28,7 +28,7 @@ pub struct PluginConfig {
     /// Steps between its checkpoints, over `every` of `[checkpoints]`. Only for agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_every: Option<u32>,
-    /// Whether it reads untrusted text in quarantine: it has only tools that read, and returns only data that fits
+    /// True when it reads untrusted text in quarantine: it has only tools that read, and returns only data that fits
     /// `schema`. Only for agents that others delegate to.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub quarantine: bool,
@@ -37,7 +37,7 @@ pub struct PluginConfig {
     pub schema: Option<serde_json::Value>,
     /// The strengths of the agent, for the choice between agents. Only for agents.
     pub description: Option<String>,
-    /// Whether its own confidence counts in an ask. Default true. Only for agents.
+    /// True when its own confidence counts in an ask. Default true. Only for agents.
     pub confidence_from_llm: Option<bool>,
     /// Directories that it may use. Only for tools.
     pub directories: Vec<DirectoryConfig>,
@@ -45,8 +45,8 @@ pub struct PluginConfig {
     pub hosts: Vec<HostPattern>,
     /// Secrets that it may send, each to its hosts and in its header. Only for tools.
     pub secrets: Vec<SecretConfig>,
-    /// Whether the operator vouches for the tool's claims about its effects. Without it every effect that its grants do
-    /// not prove harmless counts as `acts`.
+    /// True when the operator vouches for the tool's claims about its effects. Without it every effect that its grants
+    /// do not prove harmless counts as `acts`.
     pub confirm_effects: bool,
     /// Calls of the tool that need an approval, and calls that are refused. Only for tools.
     pub approval: ApprovalPolicy,

@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// Everyone who writes to the repository could change a script behind a command without an agreement.
+    /// Every author of the repository could change a script behind a command without an agreement.
     #[test]
     fn a_file_of_the_project_that_a_command_names_is_told_by_its_digest() {
         let (folder, outside) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));

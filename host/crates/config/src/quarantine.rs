@@ -37,7 +37,7 @@ pub enum Shape {
     Boolean,
     /// A number within bounds.
     Number {
-        /// Whether it has no fraction.
+        /// True when the number has no fraction.
         whole: bool,
         /// The least.
         min: Option<f64>,

@@ -59,7 +59,8 @@ pub fn notify(home: &Path) -> fault::Result<Option<NotifyConfig>> {
 pub struct ServerSettings {
     /// The address to listen on. Default 127.0.0.1:7717. Only a start changes it.
     pub listen: SocketAddr,
-    /// Whether clients need a token. Default yes; without tokens it listens on loopback alone. Only a start changes it.
+    /// True when clients need a token. Default true; without tokens it listens on loopback alone. Only a start changes
+    /// it.
     pub tokens: bool,
     /// Host names by which clients may reach it, beside those of loopback and its own address: without port.
     pub hosts: Vec<String>,

@@ -10,7 +10,7 @@ const DEPTH_MAX: usize = 64;
 
 const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "integer", "string"];
 
-/// Whether a value is a schema of an object, as the parameters of a function are.
+/// Checks that a value is a schema of an object, as the parameters of a function are.
 pub(crate) fn check_parameters(schema: &Value) -> Result<(), String> {
     let Some(map) = schema.as_object() else { return Err("it is not an object".to_owned()) };
     match map.get("type") {
@@ -27,7 +27,7 @@ pub(crate) fn check_parameters(schema: &Value) -> Result<(), String> {
     check(schema, schema, "#", DEPTH_MAX)
 }
 
-/// Whether a value is a schema; `place` is where, for people.
+/// Checks that a value is a schema; `place` names its place for people.
 fn check(root: &Value, schema: &Value, place: &str, depth: usize) -> Result<(), String> {
     if depth == 0 {
         return Err(format!("{place} is more than {DEPTH_MAX} deep"));

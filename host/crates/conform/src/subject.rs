@@ -18,9 +18,9 @@ pub struct ConformSubject {
     pub settings: Value,
     /// The requested directories; temporary ones replace their targets.
     pub directories: Vec<DirectoryGrant>,
-    /// Whether it requests hosts.
+    /// True when its manifest requests hosts.
     pub asks_hosts: bool,
-    /// Whether its manifest says that its answers depend on randomness.
+    /// True when its manifest says that its answers depend on randomness.
     pub random: bool,
     /// Good calls, beside the generated ones.
     pub calls: Vec<Call>,

@@ -23,7 +23,7 @@ pub struct Intent {
     pub call: ToolCall,
     /// The class of its effect.
     pub effect: EffectClass,
-    /// Whether its tool claims only to read. The implementation checks further evidence for that.
+    /// True when its tool claims only to read. The implementation checks further evidence for that.
     pub reads: bool,
     /// The sources of untrusted text that the agent has read, sorted.
     pub heard: Vec<String>,

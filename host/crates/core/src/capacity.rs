@@ -25,7 +25,7 @@ pub enum AdmissionVerdict {
 
 /// Decides whether work may begin, by the machine's free resources. It must return at once.
 pub trait Capacity: Send + Sync {
-    /// Whether there is capacity for `who`, whose needs are reserved once it begins. Work that was admitted before and
-    /// continues does not begin.
+    /// Decides if there is capacity for the work `who`, whose needs are reserved once it begins. Work that was admitted
+    /// before and continues does not begin.
     fn admit(&self, who: &str, begins: bool, need: Need) -> AdmissionVerdict;
 }

@@ -44,7 +44,7 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Whether the tool may be called.
+    /// Checks that the tool may be called.
     ///
     /// # Errors
     /// The denial, with the line that would allow it.
@@ -73,7 +73,7 @@ impl Grants {
         Ok(model.to_owned())
     }
 
-    /// Whether the guest may reach an address.
+    /// Checks that the guest may reach an address.
     ///
     /// # Errors
     /// The denial, with the line that would allow it.

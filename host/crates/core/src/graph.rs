@@ -234,14 +234,14 @@ pub enum GraphOperation {
     },
     /// Runs the stale steps.
     Run {
-        /// Whether steps that need a failed step run, too.
+        /// True when steps that need a failed step run, too.
         keep_going: bool,
     },
     /// Runs a step again, and then the steps that its new values affect.
     Replay {
         /// The name of the step.
         step: String,
-        /// Whether steps that need a failed step run, too.
+        /// True when steps that need a failed step run, too.
         keep_going: bool,
     },
     /// Lists the stale steps.
@@ -340,7 +340,7 @@ pub struct GraphSummary {
     pub created_ms: u64,
     /// The time of its last change, in milliseconds since 1970-01-01 UTC.
     pub changed_ms: u64,
-    /// Whether it belongs to an agent, which alone may change it.
+    /// True when it belongs to an agent, which alone may change it.
     pub of_agent: bool,
 }
 

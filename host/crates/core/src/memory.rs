@@ -48,7 +48,7 @@ pub trait MemoryBackend: Send + Sync {
     /// [`MemoryError::Unavailable`] or [`MemoryError::Failed`].
     async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<MemoryHit>, MemoryError>;
 
-    /// Whether there was an entry to delete.
+    /// Deletes an entry. True when there was one.
     ///
     /// # Errors
     /// [`MemoryError::Unavailable`] or [`MemoryError::Failed`].

@@ -46,7 +46,7 @@ pub struct Thought {
     /// The signature that the provider needs back, unchanged. None: it needs nothing back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// Whether the text is hidden, and only the signature is known.
+    /// True when the text is hidden, and only the signature is known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
 }
@@ -72,7 +72,7 @@ pub enum MessagePart {
         id: String,
         /// The result, as JSON text.
         output: String,
-        /// Whether the tool failed.
+        /// True when the tool failed.
         failed: bool,
     },
     /// A model's thought. Only the host makes one, from a reply that its provider needs back whole.

@@ -195,7 +195,7 @@ pub struct ToolAttempt<'a> {
 pub struct ToolOutput {
     /// The output, as JSON text.
     pub output: String,
-    /// Whether the output was cut at a limit.
+    /// True when the output was cut at a limit.
     pub truncated: bool,
 }
 
@@ -257,7 +257,7 @@ pub trait Tools: Send + Sync {
     /// Every [`ToolError`].
     async fn prepare(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<String, ToolError>;
 
-    /// Whether a call that was cut off has happened. `key` is that of the call.
+    /// Finds out if a call that was cut off has happened. `key` is that of the call.
     ///
     /// # Errors
     /// Every [`ToolError`].
@@ -294,7 +294,7 @@ pub trait HostTool: Send + Sync {
         Ok(String::new())
     }
 
-    /// Whether an interrupted call has happened. Called only for functions that are `verifiable`.
+    /// Finds out if an interrupted call has happened. Called only for functions that are `verifiable`.
     ///
     /// # Errors
     /// Every [`ToolError`].
@@ -339,7 +339,7 @@ pub struct CheckInfo {
     pub name: String,
     /// A description of the command or the source, in one line.
     pub description: String,
-    /// Whether it passed before the work began.
+    /// True when it passed before the work began.
     pub vacuous: bool,
 }
 

@@ -58,7 +58,7 @@ pub struct CheckSpec {
 pub struct CheckReport {
     /// The name of the check.
     pub name: String,
-    /// Whether the check exited with 0 and, where it runs tests, showed that they passed.
+    /// True when the check exited with 0 and, where it runs tests, showed that they passed.
     pub passed: bool,
     /// The exit code. -1: a limit ended the check.
     pub exit_code: i32,
@@ -66,7 +66,7 @@ pub struct CheckReport {
     pub stdout: String,
     /// The standard error, cut at the limit of the check.
     pub stderr: String,
-    /// Whether `stdout` or `stderr` was cut.
+    /// True when `stdout` or `stderr` was cut.
     pub truncated: bool,
     /// The level of the sandbox. None: it was `full`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,7 +174,7 @@ pub struct Plan {
 pub struct StepResult {
     /// The id of the step.
     pub step: String,
-    /// Whether the step was judged to pass.
+    /// True when the step was judged to pass.
     pub passed: bool,
     /// The last outcome of the agent. None: there is none.
     pub outcome: Option<Outcome>,

@@ -166,7 +166,7 @@ mod tests {
         check("日本", &[11, 12]);
         check("the\tport\u{0}\nports\u{200b}", &[4, 6, 6, 7]);
         check("unport unable", &[1, 13, 14]);
-        // What is written like a mark of the model is text.
+        // Text that looks like a mark of the model stays text.
         check("[CLS]", &[15, 17, 16]);
     }
 

@@ -40,7 +40,7 @@ pub struct ModelFiles {
 /// A sentence model. It has about 180 MB while it is loaded and 91 MB from then on, for as long as it lives.
 pub struct Sentences {
     files: ModelFiles,
-    /// The loaded model, for one sentence at a time: the processor is everybody's, and a product of matrices uses all
+    /// The loaded model, for one sentence at a time: all work shares the processor, and a product of matrices uses all
     /// of it.
     loaded: Arc<Mutex<Option<Loaded>>>,
 }
@@ -103,7 +103,7 @@ impl Loaded {
 }
 
 impl Pinned {
-    /// The file's bytes, checked before anybody reads them.
+    /// The file's bytes, whose digest is checked before they are parsed.
     fn read(&self) -> Result<Vec<u8>, EmbeddingsError> {
         let failed = |source| EmbeddingsError::Io { path: self.path.clone(), source };
         let file = std::fs::File::open(&self.path).map_err(failed)?;

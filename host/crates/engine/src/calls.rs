@@ -101,7 +101,7 @@ impl Plugin {
         .await
     }
 
-    /// Whether there was an entry to delete.
+    /// Deletes an entry. True when there was one.
     pub async fn delete(
         &self,
         start: impl Into<CallStart>,

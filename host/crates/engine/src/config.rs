@@ -34,12 +34,12 @@ const TABLE_KEEP_RESIDENT_BYTES: usize = 1 << 20;
 /// Options of the host.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
-    /// Whether instances are allocated one by one instead of from a pool. The pool needs terabytes of address space; if
-    /// those are unavailable, it is left out automatically.
+    /// True when instances are allocated one by one instead of from a pool. Default false. The pool needs terabytes of
+    /// address space; if those are unavailable, it is left out automatically.
     pub on_demand: bool,
-    /// Whether the remains of a call are dropped on a thread of the engine, so that the call returns before. For
-    /// interpreters, which leave much; a small instance is dropped sooner than it is handed over. The call's services
-    /// are released on that thread, too: a little after the call has returned. Default no.
+    /// True when a thread of the engine drops the remains of a call, so that the call returns before. For interpreters,
+    /// which leave much; a small instance is dropped sooner than it is handed over. The call's services are released on
+    /// that thread, too: a little after the call has returned. Default false.
     pub clears_aside: bool,
 }
 

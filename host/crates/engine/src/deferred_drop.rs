@@ -2,8 +2,8 @@
 //!
 //! Before its places in the pool serve again, the pages that an instance wrote are reset; an interpreter writes about a
 //! megabyte. An engine with this option has a thread for it, so that a call returns before. The queue of that thread is
-//! bounded: beyond the bound a caller drops for itself, so that nobody can leave more than is dropped. The pool has
-//! places for the queue, beside those that it promises.
+//! bounded: beyond the bound a caller drops for itself, so that callers cannot leave more than the thread drops. The
+//! pool has places for the queue, beside those that it promises.
 
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 

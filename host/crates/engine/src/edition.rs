@@ -116,7 +116,7 @@ pub trait EvaluatorExports: Send + Sync {
 /// The exports of a tool.
 #[async_trait]
 pub trait ToolExports: Send + Sync {
-    /// What it can do.
+    /// Describes the tool and its functions.
     async fn describe(
         &self,
         guest: GuestInstance<'_>,
@@ -131,7 +131,7 @@ pub trait ToolExports: Send + Sync {
         about: &CallContext,
     ) -> ExportAnswer<String, ToolError>;
 
-    /// Whether an interrupted call has happened.
+    /// Finds out if an interrupted call has happened.
     async fn verify(
         &self,
         guest: GuestInstance<'_>,
@@ -199,7 +199,7 @@ pub trait MemoryExports: Send + Sync {
         limit: u32,
     ) -> ExportAnswer<Vec<MemoryHit>, MemoryError>;
 
-    /// Whether there was an entry to delete.
+    /// Deletes an entry. True when there was one.
     async fn delete(
         &self,
         guest: GuestInstance<'_>,

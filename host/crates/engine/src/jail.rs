@@ -249,7 +249,7 @@ fn within(resource: Resource, max: u64) -> u64 {
     getrlimit(resource).maximum.map_or(max, |hard| max.min(hard))
 }
 
-/// Ends this process once nobody reads its standard error any more: then the host is gone, and nothing bounds its wall
+/// Ends this process once the reader of its standard error is gone: then the host is gone, and nothing bounds its wall
 /// time. A terminal that ends the host does not end this process, which is in another process group.
 fn end_with_the_host() {
     let wait = || {

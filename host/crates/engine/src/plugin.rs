@@ -191,8 +191,8 @@ impl Engine {
 
     /// Maps compiled code.
     fn compiled(&self, path: &Path) -> wasmtime::Result<Component> {
-        // SAFETY: the file was written by our own compiling child into a directory that belongs to us
-        // and that nobody else can write, and it has the seal of that directory; see `cache` and `seal`.
+        // SAFETY: the file was written by our own compiling child into a directory that belongs to us and that no other
+        // user can write, and it has the seal of that directory; see `cache` and `seal`.
         unsafe { Component::deserialize_file(&self.inner.engine, path) }
     }
 

@@ -60,7 +60,7 @@ struct SuccessfulTrial {
     before: String,
     source: String,
     why: String,
-    /// Whether no step fails, including those that were blocked before.
+    /// True when no step fails, including those that were blocked before.
     is_clean: bool,
 }
 

@@ -234,7 +234,7 @@ impl GraphService {
         Ok(head.summary())
     }
 
-    /// What was changed in a graph, the newest first.
+    /// The changes of a graph, the newest first.
     ///
     /// # Errors
     /// As [`Self::steps`].

@@ -27,7 +27,7 @@ pub trait Blobs: Sync {
     /// The content of a blob; none if there is none of this digest.
     ///
     /// # Errors
-    /// Why it cannot be read, in one line.
+    /// The reason why it cannot be read, in one line.
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, String>;
 }
 

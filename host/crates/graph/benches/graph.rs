@@ -134,7 +134,7 @@ fn told(edge: &Edge) -> Value {
     json!([edge.from, edge.to, reasons.collect::<serde_json::Map<_, _>>()])
 }
 
-/// How many cases of `esg_*` the full stand-in passes, which has to be all.
+/// The number of cases of `esg_*` that the full stand-in passes, which has to be all.
 fn cases(python: &Path) -> Outcome<String> {
     let directory = std::env::var_os("LONGHAUL_CASES").map(PathBuf::from);
     let directory = directory.unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/cases").into());
@@ -145,7 +145,7 @@ fn cases(python: &Path) -> Outcome<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// What the stand-in found, and the least of its times.
+/// The findings of the stand-in, and the least of its times.
 fn stand_in(python: &Path, peer: &Peer, steps: &Steps) -> Outcome<Value> {
     let mut child =
         Command::new(python).arg(script(peer.script)).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;

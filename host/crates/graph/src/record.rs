@@ -226,7 +226,7 @@ pub struct StepRow<H> {
     /// Its last source that parsed, if this one does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_good: Option<Text>,
-    /// Whether it is stale.
+    /// True when it is to be run again.
     pub stale: bool,
     /// Names that its runs were observed to read.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -234,7 +234,7 @@ pub struct StepRow<H> {
     /// Names that its runs were observed to change.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub observed_writes: BTreeSet<VariableName>,
-    /// Whether its last run raised.
+    /// True when its last run raised.
     #[serde(default)]
     pub failed: bool,
     /// The results of its runs.

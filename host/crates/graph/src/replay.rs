@@ -37,9 +37,9 @@ pub struct ReplaySettings {
     pub seed: Digest,
     /// A digest of limits and grants: when it changes, no earlier run is reused.
     pub grants: Digest,
-    /// Whether steps may have external effects.
+    /// True when steps may have external effects.
     pub acts: bool,
-    /// Whether steps run that depend on a failed one, as they would in one process. Default false.
+    /// True when steps that depend on a failed one run, too, as they would in one process. Default false.
     pub keeps_going: bool,
 }
 
@@ -53,7 +53,7 @@ pub enum NextStep {
     Answered {
         /// The step.
         step: StepId,
-        /// Whether the run is the current one.
+        /// True when the run is the current one.
         is_same: bool,
     },
     /// Nothing: the step cannot run now.
@@ -95,7 +95,7 @@ pub enum ReportOutcome {
         missed: Vec<MissedEdge>,
         /// Fresh steps that had read a value that is now different.
         stale: Vec<StepId>,
-        /// Whether the step's result is unchanged.
+        /// True when the step's result is unchanged.
         is_same: bool,
     },
     /// It is dropped: the step read these names, which it was not given. [`Replay::next`] returns it once more.

@@ -118,7 +118,7 @@ pub struct StepRequest {
     pub before: Vec<PrecedingStep>,
     /// The number of earlier attempts, in which the step read more than was given.
     pub attempt: u32,
-    /// Whether the run may have external effects. Its start is stored before it has any.
+    /// True when the run may have external effects. Its start is stored before it has any.
     pub acts: bool,
 }
 
@@ -133,13 +133,13 @@ pub struct StepReport {
     pub stdout: String,
     /// Its standard error, likewise.
     pub stderr: String,
-    /// Whether part of the two was dropped.
+    /// True when a part of the two was dropped.
     pub truncated: bool,
     /// The `repr` of its last expression when that is not `None`: at most 10,000 characters.
     pub result: Option<String>,
     /// Names that it looked up, including missing ones. Without those that it had bound itself.
     pub reads: BTreeSet<VariableName>,
-    /// Whether it read the namespace as a whole.
+    /// True when it read the namespace as a whole.
     pub sees_all: bool,
     /// Its changes. Empty when it was stopped.
     pub delta: Delta,

@@ -130,7 +130,7 @@ impl Work {
 pub struct StepSummary {
     /// The step's id.
     pub step: String,
-    /// Whether it was judged to pass.
+    /// True when it was judged to pass.
     pub passed: bool,
     /// The key of the work that made its last output, if there is one.
     pub generated: Option<String>,
@@ -142,7 +142,7 @@ pub struct StepSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// Whether the goal is simple, for one agent, or complex, for a plan.
+    /// The path of the goal: simple, for one agent, or complex, for a plan.
     Path,
     /// The agent that answers.
     Agent,

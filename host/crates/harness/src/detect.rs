@@ -38,7 +38,7 @@ pub struct Detected {
     /// The kind of work.
     #[serde(rename = "type")]
     pub kind: PromptKind,
-    /// Whether it is worth a project.
+    /// True when it is worth a project.
     pub use_harness: bool,
     /// The parts of the work: those that the prompt lists, or as many names as it requests.
     pub items: Vec<String>,

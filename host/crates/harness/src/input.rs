@@ -153,7 +153,7 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PersonRequest {
-    /// Whether an effect happened; the command that answers.
+    /// A report that an effect happened or did not; the value is the command that sends it.
     Effect(String),
     /// A text, or that a fault is corrected.
     Words,
@@ -207,7 +207,7 @@ pub struct HarnessSetup {
     pub passed_before: BTreeMap<String, Digest>,
 }
 
-/// The dispatch of an ask: who answers it.
+/// The dispatch of an ask: its choice of the agent that answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dispatch {

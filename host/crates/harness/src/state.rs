@@ -34,7 +34,7 @@ pub struct RunState {
     pub limits: HarnessLimits,
     /// The phase of the run.
     pub phase: Phase,
-    /// Whether the operator paused new work.
+    /// True when the operator paused new work.
     pub paused: bool,
     /// The features, in the planner's order, added ones last.
     pub features: Vec<Feature>,
@@ -57,7 +57,7 @@ pub struct RunState {
     /// The planner's synthesis of the results, once the steps of a pipeline pass; or the answer of an ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Synthesis>,
-    /// Whether one agent answers an ask by itself, so that no planner is asked.
+    /// True when one agent answers an ask by itself, so that no planner is asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
 }
@@ -230,7 +230,7 @@ pub struct Feature {
     /// The agent's confidence in that output, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// Whether the planner was asked because of that confidence.
+    /// True when the planner was asked because of that confidence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub doubted: bool,
     /// The answer of a task of an ask: JSON, or its beginning as a string.
@@ -242,13 +242,13 @@ pub struct Feature {
     /// The history of its earlier sessions, one line a round, the last [`HISTORY_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<String>,
-    /// Whether an agent was asked for additional criteria and checks, see [`crate::WorkKind::Propose`].
+    /// True when an agent was asked for additional criteria and checks, see [`crate::WorkKind::Propose`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub proposed: bool,
     /// The additions that wait for the evaluator's consent, see [`crate::WorkKind::Agree`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Offered>,
-    /// Whether a person was asked about it because only vacuous checks decide it.
+    /// A person's consent, asked for when only vacuous checks decide it; none: the person was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consent: Option<Consent>,
 }
@@ -324,7 +324,7 @@ pub struct Session {
     pub feedback: Vec<Issue>,
     /// The agent's summaries of the earlier rounds.
     pub earlier: Vec<String>,
-    /// Whether its tree differs from `base` after the last round.
+    /// True when its tree differs from `base` after the last round.
     #[serde(default = "yes")]
     pub is_changed: bool,
 }

@@ -1,6 +1,6 @@
 //! Removes decisions of another machine about calls that were not made yet.
 //!
-//! A journal that comes from another machine is history up to its end, and nobody here approved the next calls. A
+//! A journal that comes from another machine is history up to its end, and no person here approved the next calls. A
 //! decision whose call was announced stays, or the journal would be another one. Decisions behind the last such call
 //! are removed, so that this machine asks about them again. A decision in front of it, in the same batch, has to keep
 //! its place, and becomes a refusal: its call was not made, so no guest has seen the earlier answer.

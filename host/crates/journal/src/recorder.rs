@@ -53,7 +53,7 @@ struct Inner {
     began: Began,
     limits: Limits,
     mode: Mode,
-    /// Whether a journal was found: calls at its end may have been made before.
+    /// True when a journal was found: calls at its end may have been made before.
     resumed: bool,
     state: Mutex<State>,
     /// Held during a commit, so that there is one at a time; the error of a failed one.
@@ -81,7 +81,7 @@ struct State {
     mark: u64,
     /// Entries that wait for their answer.
     open: BTreeMap<u32, Open>,
-    /// Whether an answer was stored since the journal was opened.
+    /// True when an answer was stored since the journal was opened.
     answered_live: bool,
     ended: Option<JournalError>,
 }
@@ -91,7 +91,7 @@ struct Open {
     handle: EntryHandle,
     /// The attempt that the handle stands for.
     asked: ImportCall,
-    /// Whether `asked` was handed to a commit or is in the store.
+    /// True when `asked` was handed to a commit or is in the store.
     asked_kept: bool,
     /// Start of the attempt with the unknown outcome, for a question.
     since_ms: u64,

@@ -51,7 +51,7 @@ enum Stage {
 #[derive(Debug, Default)]
 struct Base {
     count: usize,
-    /// Whether types of the work are compared with others, or its code may be without the standard library.
+    /// True when types of the work are compared with others, or its code may be without the standard library.
     is_special: bool,
 }
 
@@ -264,7 +264,8 @@ impl Runner for Cargo {
     }
 }
 
-/// Whether each test passed, by its name with its modules. A test in several programs passes when it passes in each.
+/// The outcomes of tests, by their names with their modules: true is a pass. A test in several programs passes when it
+/// passes in each.
 type Outcomes = BTreeMap<String, bool>;
 
 /// By each part of the names: cases of a test have names below it.
@@ -313,7 +314,7 @@ struct Program {
     seen: usize,
     /// A test whose line has not ended, and the end of the output since.
     open: Option<(String, Option<Outcome>)>,
-    /// Whether only the output of failed tests follows.
+    /// True when only the output of failed tests follows.
     is_over: bool,
 }
 

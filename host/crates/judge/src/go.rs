@@ -308,7 +308,7 @@ fn end(stream: &Stream, Expected { package, path, name }: &Expected) -> Result<O
     }
 }
 
-/// Whether the compiler refused the judge's code.
+/// The reason, if the compiler refused the judge's code.
 fn unbuilt(ended: &ProgramEnd) -> Option<String> {
     let is_unbuilt = ended.stdout.contains(" [build failed]") || ended.stdout.contains(" [setup failed]");
     let said = ended.stderr.lines().chain(ended.stdout.lines()).find(|line| line.contains("_test.go:"));

@@ -61,9 +61,9 @@ struct Name {
     of: String,
     path: String,
     must_fail: bool,
-    /// Whether it fails by an assertion alone.
+    /// True when it fails by an assertion alone.
     is_canary: bool,
-    /// Whether it certainly exists in its file.
+    /// True when it certainly exists in its file.
     is_certain: bool,
 }
 

@@ -12,7 +12,7 @@ pub struct JudgedCheck<'a> {
     pub argv: &'a [String],
     /// The evidence for its pass.
     pub kind: EvidenceKind,
-    /// Whether the audit has twins: tests that share state cannot run several times.
+    /// True when the audit has twins of the tests; false for tests that share state, which cannot run several times.
     pub twins: bool,
     /// The path of its report, from the top of the work; only for [`EvidenceKind::Junit`].
     pub report: Option<&'a str>,
@@ -51,7 +51,7 @@ pub struct Launch {
     pub over: BTreeMap<String, Vec<u8>>,
     /// Files to return, from the scratch directory.
     pub reads: Vec<String>,
-    /// Whether its output is returned whole, for parsing, and not cut for a person.
+    /// True when its output is returned whole, for parsing, and not cut for a person.
     pub is_read_whole: bool,
 }
 
@@ -80,10 +80,10 @@ pub enum JudgeStep {
     Judged(CheckVerdict),
 }
 
-/// Whether a program that ended with 0 passed, and by what evidence.
+/// The verdict on a program that ended with 0, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckVerdict {
-    /// Whether it is a pass.
+    /// True when the program passed.
     pub passed: bool,
     /// One line for agents and people; empty if the exit code is enough.
     pub why: String,

@@ -150,7 +150,7 @@ impl ChatMessage {
 pub enum ChatRole {
     /// Instructions for the whole conversation.
     System,
-    /// The one who asks.
+    /// The user.
     User,
     /// The model.
     Assistant,

@@ -371,7 +371,7 @@ mod tests {
         for (answer, expected) in [(Ok(()), None), (Err("no walls".to_owned()), Some("no walls"))] {
             std::fs::write(&path, b"not read yet").expect("ours");
             let output = Shared::default();
-            // What is open is written to, and its name goes away.
+            // The open file gets its content here, and its name is removed.
             let confine = |_: BorrowedFd<'_>| {
                 std::fs::write(&path, test_model::bytes()).expect("ours");
                 std::fs::remove_file(&path).expect("ours");

@@ -57,9 +57,9 @@ pub struct McpConfig {
     pub tools: Option<String>,
     /// Functions that the operator declares to have no effect. All others count as `acts`.
     pub read_only: Vec<String>,
-    /// Whether its resources can be listed and read, with `list_resources` and `read_resource`. Default no.
+    /// True when its resources can be listed and read, with `list_resources` and `read_resource`. Default false.
     pub resources: bool,
-    /// Whether its prompts can be listed and read, with `list_prompts` and `get_prompt`. Default no.
+    /// True when its prompts can be listed and read, with `list_prompts` and `get_prompt`. Default false.
     pub prompts: bool,
     /// Calls that need a person's approval. Default: calls within the agents' grants need none.
     pub approval: ApprovalPolicy,

@@ -6,8 +6,8 @@
 //! row. So a kill repeats nothing that was finished; an interrupted request to the model is made again. The model's
 //! cost is reserved in the ledger of the run, and written there with its reply: without budget in the run, the rules
 //! replace the model. A model or a backend that is unavailable, or a model that takes longer than a minute, is asked
-//! again when the next run of this data directory begins; after three attempts the rules replace the model. Nobody who
-//! waits for the run waits for any of this.
+//! again when the next run of this data directory begins; after three attempts the rules replace the model. Callers
+//! that wait for the run do not wait for any of this.
 
 use crate::backend;
 use crate::extract::{Extracted, Fact, Material, by_rules, read_reply, request};

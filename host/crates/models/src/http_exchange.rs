@@ -110,7 +110,7 @@ pub(crate) struct ExchangeRequest<'a> {
     pub(crate) request: &'a ModelRequest,
     /// Text that a watcher gets before the first piece.
     pub(crate) opening: Option<&'a str>,
-    /// Whether a watcher gets the pieces as they come.
+    /// True when a watcher gets the pieces as they come.
     pub(crate) is_heard: bool,
 }
 
@@ -125,7 +125,7 @@ impl ExchangeRequest<'_> {
 /// The state of one request.
 struct Tried<A> {
     assembly: A,
-    /// Whether a part of the answer was received.
+    /// True when a part of the answer was received.
     began: bool,
     /// The headers of a paid answer: one that began, or was invalid.
     headers: Option<HeaderMap>,

@@ -68,9 +68,9 @@ impl ProbeKind {
 pub struct Probed {
     /// The kind.
     pub kind: ProbeKind,
-    /// Whether it works.
+    /// True when it works.
     pub works: bool,
-    /// Whether runs need it.
+    /// True when runs need it.
     pub needed: bool,
     /// The fault, or an observation.
     pub why: String,

@@ -32,7 +32,7 @@ pub struct ProgramEnvironment {
     /// The program that serves a local model, and its first arguments, for example
     /// `["/usr/bin/longhaul", "model-child"]`.
     pub child_command: Vec<OsString>,
-    /// Whether that program was built with local models.
+    /// True when that program was built with local models.
     pub has_local: bool,
 }
 

@@ -66,7 +66,7 @@ impl Monitor {
         Arc::new(Self { clock, settings: WatchedSettings::of(home), known, cards, watching })
     }
 
-    /// Samples from now on, as long as somebody holds this. Needs a runtime; only the first call does anything.
+    /// Samples from now on, as long as a reference to it exists. Needs a runtime; only the first call does anything.
     pub fn watch(self: &Arc<Self>) {
         if self.watching.set(()).is_err() {
             return;

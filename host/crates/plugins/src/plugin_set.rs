@@ -68,7 +68,7 @@ pub struct PreparedPlugin {
     pub settings: serde_json::Value,
     /// Secrets that it may send.
     pub secrets: Vec<SecretConfig>,
-    /// Whether the operator vouches for its effects.
+    /// True when the operator vouches for its effects.
     pub confirm_effects: bool,
     /// The schema of the data that a quarantined agent returns.
     pub quarantine: Option<Shape>,

@@ -149,8 +149,8 @@ async fn own_tool(
     }
 }
 
-/// Only the pins of MCP servers are known: none is started for this. A server whose tools nobody approved would have
-/// none for its agents.
+/// Only the pins of MCP servers are known: none is started for this. A server without approved tools would have none
+/// for its agents.
 fn servers(found: &mut Findings, host: &Arc<PluginHost>, config: &Config) {
     for (name, server) in config.mcp.iter().filter(|(name, _)| is_wanted(config, name)) {
         let tool = tool_name(name);

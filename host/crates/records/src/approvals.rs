@@ -1,7 +1,7 @@
 //! The stored approvals: a row for each question, and one for each rule of a run.
 //!
-//! A question is stored before its run waits, its answer before anybody is notified, and the approval is consumed in
-//! the transaction that stores the decision in the journal. Each change is a compare-and-swap: of two answers the first
+//! A question is stored before its run waits, its answer before any notification, and the approval is consumed in the
+//! transaction that stores the decision in the journal. Each change is a compare-and-swap: of two answers the first
 //! counts. A question with unreported news is also on a list of its own, so that the end of an invocation reads those
 //! and not all of its run.
 
@@ -32,7 +32,7 @@ pub fn list(store: &dyn Store, run: &RunId) -> fault::Result<Vec<Approval>> {
     Ok(approvals)
 }
 
-/// Whether anybody was asked about a call of a run.
+/// Whether a person was asked about a call of a run.
 pub fn has_any(store: &dyn Store, run: &RunId) -> fault::Result<bool> {
     Ok(!store.scan(Table::States, &key(run), None, 1)?.is_empty())
 }
@@ -157,8 +157,8 @@ pub fn put_rule(batch: Batch, run: &RunId, rule: &RunRule) -> fault::Result<Batc
 }
 
 /// Whether an imported row of a run may be stored here. No rule may, and no approval except an open question and one
-/// that is history: an answer that was not used yet, or whose call was not made (`undecided`), was given by nobody
-/// here. A row under another key than its own would be found by a query for another approval.
+/// that is history: no person here gave an answer that was not used yet, or whose call was not made (`undecided`). A
+/// row under another key than its own would be found by a query for another approval.
 pub fn is_ours(run: &RunId, at: &Key, value: &[u8], undecided: &[(InvocationId, u32)]) -> fault::Result<bool> {
     let bytes = at.as_bytes();
     if bytes.starts_with(rule_key(run).as_bytes()) {

@@ -3,7 +3,7 @@
 //! They are the record and the state of a run, its events, its ledger, the questions to people about it with their
 //! answers, and the proposals and decisions of agents. Rows are read, and written into a batch that the caller commits;
 //! only the ledger commits by itself, the reservation of an interrupted call. Nothing here begins a run, takes a
-//! decision of the harness, calls a plugin or a model, or knows who is notified.
+//! decision of the harness, calls a plugin or a model, or knows the receivers of notifications.
 
 pub mod approvals;
 pub mod bus;

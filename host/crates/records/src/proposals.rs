@@ -13,7 +13,7 @@ use longhaul_core::work::FeatureSpec;
 use longhaul_core::{InvocationId, RunId};
 use serde::{Deserialize, Serialize};
 
-/// Open proposals of one run. A further one is refused, because nobody reads a hundred.
+/// Open proposals of one run. A further one is refused, because a person does not read a hundred.
 pub const PROPOSALS_MAX: usize = 100;
 
 /// Longest line about a proposal, in bytes.
@@ -34,7 +34,7 @@ pub struct Proposal {
     pub reason: String,
     /// The person's decision, if there is one.
     pub standing: ProposalStatus,
-    /// Whether an event reported it.
+    /// True when an event reported it.
     pub told: bool,
 }
 
@@ -70,7 +70,7 @@ pub enum ProposedChange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "standing", rename_all = "snake_case")]
 pub enum ProposalStatus {
-    /// Nobody has decided.
+    /// It waits for a decision.
     Open,
     /// A person accepted it.
     Accepted {

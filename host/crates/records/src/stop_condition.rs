@@ -76,7 +76,7 @@ mod tests {
         state
     }
 
-    /// How many of these steps are taken; each is the number of the session after it.
+    /// The number of these steps that are taken; each is the number of the session after it.
     fn steps(count: u32, start: RunState, first: RunState, sessions: &[u32]) -> usize {
         let mut until = StopCondition::Sessions(count);
         let mut before = first.clone();

@@ -1,7 +1,7 @@
-//! What the pass of a feature rests on, a criterion each.
+//! The basis of the pass of a feature, for each criterion.
 //!
-//! Evidence is that of the last verdict by which the feature passed; where nobody judged it, a person's word or the run
-//! before. Refuses to call one kind better than another: each says what could fool it.
+//! Evidence is that of the last verdict by which the feature passed; where no evaluator judged it, a person's word or
+//! the run before. Refuses to call one kind better than another: each says what could fool it.
 
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::work::{Evidence, FeatureStatus};
@@ -9,7 +9,7 @@ use longhaul_harness::Feature;
 use longhaul_harness::state::{AS_A_PERSON_SAYS, Consent};
 use serde::Serialize;
 
-/// What the pass of a criterion rests on.
+/// The basis of the pass of a criterion.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Basis {
     pub(super) criterion: String,

@@ -6,7 +6,7 @@ use longhaul_api::operations::Api;
 use longhaul_api::runs::RunRef;
 use longhaul_core::fault;
 
-/// How a report is written.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportFormat {
     /// Markdown.

@@ -1,4 +1,5 @@
-//! What a report is made of: what the service says of the run, operation by operation, and whether Longhaul runs as root.
+//! Gathers the facts of a report: those of the service about the run, operation by operation, and whether Longhaul runs
+//! as root.
 
 use super::{RunReport, TimelineRow};
 use longhaul_api::decisions::ListDecisions;
@@ -12,7 +13,7 @@ use longhaul_core::event::RunEvent;
 use longhaul_core::fault;
 use longhaul_records::decisions::DECISIONS_MAX;
 
-/// What a report says where Longhaul is root.
+/// The warning of a report when Longhaul runs as root.
 const AS_ROOT: &str = "Longhaul runs as root, and native programs as user 65533; run it as an ordinary user";
 
 pub(super) async fn gather(api: &impl Api, which: RunRef) -> fault::Result<RunReport> {
@@ -22,7 +23,7 @@ pub(super) async fn gather(api: &impl Api, which: RunRef) -> fault::Result<RunRe
     let carried = api.carried_invocations(ListCarried { run: run.clone() }).await?;
     let decisions = decisions(api, run, &status.summary.run).await?;
     let mut report = RunReport::of(status, &events, &carried, decisions);
-    // Who reads a data directory is its owner, so this is who worked on the run.
+    // Only its owner reads a data directory, so the user of this process worked on the run.
     if rustix::process::geteuid().is_root() {
         report.warnings.insert(0, TimelineRow { at_ms: report.created_ms, text: AS_ROOT.to_owned() });
     }
@@ -41,7 +42,7 @@ async fn events(api: &impl Api, run: &RunRef) -> fault::Result<Vec<RunEvent>> {
     }
 }
 
-/// What was decided in the run, oldest first.
+/// The decisions of the run, oldest first.
 async fn decisions(api: &impl Api, run: RunRef, id: &RunId) -> fault::Result<Vec<Decision>> {
     let hits = api.decisions(ListDecisions { run, question: None, limit: DECISIONS_MAX }).await?;
     let own = hits.into_iter().rev().map(|hit| hit.decision).filter(|decision| decision.run == id.as_str());

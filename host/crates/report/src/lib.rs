@@ -1,7 +1,7 @@
 //! The report of a run, for people who were not there: as Markdown, as one HTML file, or as JSON.
 //!
 //! It is made of what the store holds of the run, so the same run gives the same report, whenever it is asked for. It
-//! judges nothing and changes nothing, and prints nothing: whoever asks for a report gets its text.
+//! judges nothing and changes nothing, and prints nothing: the caller gets the text.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -42,14 +42,14 @@ struct RunReport {
     directory: PathBuf,
     branch: String,
     status: RunStatus,
-    /// Why it waits or how it ended.
+    /// The reason of its wait or of its end.
     reason: String,
-    /// When it was asked for, and when something last happened, in milliseconds since 1970-01-01 UTC.
+    /// The times of its creation and of its last event, in milliseconds since 1970-01-01 UTC.
     created_ms: u64,
     last_ms: u64,
     /// Features that pass, of those that were not dropped.
     passing: (usize, usize),
-    /// How often it was taken up again, and how often it paused or waited for a person.
+    /// The number of its resumes, and of its pauses and waits for a person.
     resumes: usize,
     stops: usize,
     features: Vec<FeatureRow>,
@@ -57,14 +57,14 @@ struct RunReport {
     commits: Vec<CommitRow>,
     #[serde(serialize_with = "published::<WorkUsage, WorkUsageView, _>")]
     resource_usage: WorkUsage,
-    /// What the results come to, once there is an answer.
+    /// The synthesis of the results, once there is an answer.
     answer: Option<Synthesis>,
-    /// What was spent by each invocation, and of how much.
+    /// The usage of each invocation, and the limits.
     #[serde(serialize_with = "published::<LedgerView, LedgerDetails, _>")]
     ledger: LedgerView,
-    /// From when it was asked for until something last happened, in milliseconds.
+    /// The time from its creation to its last event, in milliseconds.
     duration_ms: u64,
-    /// What used the most tokens first.
+    /// The one that used the most tokens comes first.
     agents: Vec<Share>,
     /// Oldest first.
     decisions: Vec<Decision>,
@@ -73,11 +73,11 @@ struct RunReport {
     /// Caps that were reached.
     caps: Vec<TimelineRow>,
     warnings: Vec<TimelineRow>,
-    /// What happened, in the words of a terminal.
+    /// The events, in the words of a terminal.
     timeline: Vec<TimelineRow>,
-    /// How many features passed from when on.
+    /// The number of features that pass, from each time on.
     passing_over_time: Vec<(u64, usize)>,
-    /// How many tokens were used until when.
+    /// The number of tokens that were used, until each time.
     tokens_over_time: Vec<(u64, u64)>,
 }
 
@@ -94,7 +94,7 @@ struct FeatureRow {
     sessions: u32,
     depends_on: Vec<String>,
     vacuous: Vec<String>,
-    /// What its pass rests on: of the last verdict by which it passed, a criterion each.
+    /// The basis of its pass for each criterion, from the last verdict by which it passed.
     evidence: Vec<Basis>,
     /// Criteria that passed by an exit code alone, which the code under test can choose.
     by_exit_code: Vec<String>,
@@ -114,7 +114,7 @@ struct CommitRow {
     files: Vec<String>,
     /// Those of them that are protected, which a person approved of.
     protected: Vec<String>,
-    /// Whether a revert took it back.
+    /// True when a revert took it back.
     reverted: bool,
 }
 
@@ -179,7 +179,7 @@ impl FeatureRow {
             priority: spec.priority,
             status,
             reason: why,
-            // How often it was tried, the last time included: the harness counts those that failed.
+            // The number of its attempts, the last one included: the harness counts those that failed.
             attempts: attempts.max(sessions),
             sessions,
             depends_on: spec.depends_on,

@@ -176,7 +176,7 @@ fn is_told_next(agent: &str) -> bool {
     matches!(agent, "planner" | "evaluator")
 }
 
-/// What a component works on: `work on sum, round 2: react`.
+/// The work of a component: `work on sum, round 2: react`.
 pub fn work_words(export: &str, feature: Option<&str>, round: u32, plugin: &str) -> String {
     let of = match feature {
         None => String::new(),
@@ -202,7 +202,7 @@ pub fn plain(json: &str) -> String {
     serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned())
 }
 
-/// What was used: tokens, money, fuel.
+/// The usage: tokens, money, fuel.
 pub fn used_words(used: &WorkUsage) -> String {
     let mut parts = vec![spent_words(&used.usage), format!("{} fuel", short_number(used.fuel))];
     for (number, of) in [(used.context_resets, "context reset"), (used.context_compactions, "compaction")] {
@@ -217,7 +217,7 @@ pub fn used_words(used: &WorkUsage) -> String {
     parts.join(", ")
 }
 
-/// What models were paid, where that is anything or is not known.
+/// The cost of models; none when it is zero.
 pub fn cost_words(usage: Usage) -> Option<String> {
     match usage.cost() {
         Some(cost) => (cost > 0.0).then(|| usage.cost_text()),
@@ -226,7 +226,7 @@ pub fn cost_words(usage: Usage) -> Option<String> {
     }
 }
 
-/// What a run spent, and of how much.
+/// The usage of a run, and its limits.
 pub fn ledger_words(ledger: &LedgerView) -> String {
     let LedgerView { total, wall_ms, replans, wall_ms_max, caps, .. } = ledger;
     let of = |max: Option<String>| max.map_or(String::new(), |max| format!(" of {max}"));

@@ -1,4 +1,4 @@
-//! Who used what of a run: each agent, planner and evaluator by its table, without what those it asked used.
+//! The usage of a run by table of its agents, planner and evaluators, each without the usage of those that it asked.
 
 use super::published::published;
 use longhaul_api::runs::CarriedInvocation;
@@ -9,7 +9,7 @@ use longhaul_core::model::Usage;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What the calls of one table used.
+/// The usage of the calls of one table.
 #[derive(Debug, Serialize)]
 pub(super) struct Share {
     /// The table, for example `agents.code`; the plugin, where nothing is known of the table.
@@ -27,7 +27,7 @@ pub(super) struct Share {
     pub resource_usage: WorkUsage,
 }
 
-/// By table, what used the most tokens first.
+/// The usage by table; the one with the most tokens comes first.
 pub(super) fn of(events: &[RunEvent], parts: &[CarriedInvocation]) -> Vec<Share> {
     let parts: BTreeMap<&InvocationId, &CarriedInvocation> =
         parts.iter().map(|part| (&part.invocation, part)).collect();
@@ -71,7 +71,7 @@ pub(super) fn of(events: &[RunEvent], parts: &[CarriedInvocation]) -> Vec<Share>
     shares
 }
 
-/// What is left of a use without that of others. A peak is not a sum, so it stays.
+/// The rest of a usage without that of others. A peak is not a sum, so it stays.
 fn without(used: WorkUsage, others: WorkUsage) -> WorkUsage {
     let (all, less) = (used.usage, others.usage);
     WorkUsage {
@@ -89,7 +89,7 @@ fn without(used: WorkUsage, others: WorkUsage) -> WorkUsage {
             reasoning_tokens: all.reasoning_tokens.saturating_sub(less.reasoning_tokens),
             output_tokens: all.output_tokens.saturating_sub(less.output_tokens),
             cost_microdollars: (all.cost_microdollars - less.cost_microdollars).max(0.0),
-            // Whose part it is that has no price is not known here.
+            // It is unknown here which of them has the part without a price.
             cost_unknown: all.cost_unknown,
         },
     }

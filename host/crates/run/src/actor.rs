@@ -144,10 +144,10 @@ pub struct RunActor {
     marks: EventMarks,
     worked: WorkClock,
     need: Need,
-    /// Whether admission control let the run start before.
+    /// True when admission control let the run start before.
     let_in: bool,
     waits: Waits,
-    /// Whether another process continues the run.
+    /// True when another process continues the run.
     hands_over: bool,
 }
 
@@ -587,7 +587,7 @@ impl RunActor {
         if found.is_none_or(|approval| approval.standing == ApprovalStatus::Open) {
             return Ok(());
         }
-        // The work does not wait any more when somebody has answered since.
+        // The work does not wait any more when a person has answered since.
         let _ = self.take(Input::Approved { key: asked_by.action().to_owned() }, None).await?;
         Ok(())
     }

@@ -95,7 +95,7 @@ struct ApartCheckRun {
     ran: CheckRun,
     /// The reason why this run decides nothing.
     beside: Option<String>,
-    /// Whether the work ended before the check ended.
+    /// True when the work ended before the check ended.
     gone: bool,
 }
 

@@ -48,7 +48,7 @@ pub enum SandboxError {
         name: String,
         /// The error of the system.
         why: String,
-        /// Whether a disk was full: the sealed copy of this program needs space, too.
+        /// True when a disk was full: the sealed copy of this program needs space, too.
         is_full: bool,
     },
     /// The program's temporary directory cannot be made.

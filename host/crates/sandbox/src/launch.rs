@@ -323,7 +323,7 @@ impl Launched {
             }
         }
         if !self.level.has_namespaces() {
-            // Only its keepers can end the program, which are told that nobody waits any more.
+            // Only its keepers can end the program; this tells them that the host waits no more.
             let _ = self.control.shutdown().await;
             if let Ok(status) = tokio::time::timeout(ENDING, self.child.wait()).await {
                 return Ok((Some(status?), Some(hit)));

@@ -169,7 +169,7 @@ pub struct ProgramReport {
     pub stdout: String,
     /// Beginning and end of its standard error.
     pub stderr: String,
-    /// Whether a part of one of them is left out.
+    /// True when a part of one of them is left out.
     pub truncated: bool,
     /// Its sandbox level.
     pub level: Level,

@@ -3,7 +3,7 @@
 use crate::{Name, Schedule, ScheduleError, Trigger};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether `schedules` have no circle of `after`.
+/// Refuses `schedules` with a circle of `after`.
 pub(crate) fn check<'a>(schedules: impl Iterator<Item = &'a Schedule>) -> Result<(), ScheduleError> {
     let starts = edges(schedules);
     let mut done = BTreeSet::new();

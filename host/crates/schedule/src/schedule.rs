@@ -36,7 +36,8 @@ pub struct Schedule {
     /// A schedule that is not enabled fires only by hand. Default yes.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// Whether the agent may run twice at once. Default no: a second task waits, and a third is recorded as skipped.
+    /// True when the agent may run twice at once. Default false: a second task waits, and a third is recorded as
+    /// skipped.
     #[serde(default)]
     pub overlap: bool,
     /// The policy for missed fires. Default [`Missed::Once`].

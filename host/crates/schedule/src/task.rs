@@ -14,7 +14,7 @@ pub fn retry_delay_ms(retry: u32) -> u64 {
     2_000_u64.saturating_mul(1 << retry.saturating_sub(1).min(10))
 }
 
-/// Whether a task with `count` retries may have another one.
+/// Checks that a task with `count` retries may have another one.
 ///
 /// # Errors
 /// When it may not.
@@ -98,7 +98,7 @@ pub enum AttemptOutcome {
     Failed {
         /// The error.
         error: String,
-        /// Whether a retry may succeed.
+        /// True when a retry may succeed.
         retryable: bool,
     },
 }

@@ -358,7 +358,7 @@ struct PrintedResult {
     summary: String,
 }
 
-/// Marks an agent as run by hand until it has ended, even if nobody waits for it.
+/// Marks an agent as run by hand until it has ended, even if its caller does not wait for it.
 struct ByHand<'a> {
     scheduler_service: &'a SchedulerService,
     agent: &'a Name,
@@ -391,7 +391,7 @@ async fn stops_soon(stopping: &mut watch::Receiver<bool>) -> bool {
 /// Waits until no time is left: a run continues elsewhere and is released at once.
 async fn grace(stopping: &mut watch::Receiver<bool>, is_run: bool) {
     if stopping.wait_for(|stopping| *stopping).await.is_err() {
-        // The sender is gone, so nobody can stop it.
+        // The sender is gone, so no stop can come.
         std::future::pending::<()>().await;
     }
     if !is_run {

@@ -18,7 +18,7 @@ impl SchedulerService {
     /// Registers an agent.
     ///
     /// # Errors
-    /// What is wrong with the agent, and when the store fails.
+    /// The fault of the agent, or a failure of the store.
     pub async fn register(&self, RegisterAgent { agent, wasm }: RegisterAgent) -> fault::Result<AgentView> {
         let bytes = self.program(Some(&agent.code), wasm)?;
         let record = AgentRecord::made(agent, self.clock.now_ms())?;
@@ -37,7 +37,7 @@ impl SchedulerService {
     /// Changes an agent.
     ///
     /// # Errors
-    /// What is wrong with the change, and when the store fails.
+    /// The fault of the change, or a failure of the store.
     pub async fn update(&self, request: UpdateAgent) -> fault::Result<AgentView> {
         let UpdateAgent { name, patch, wasm, version } = request;
         let bytes = self.program(patch.code.as_ref(), wasm)?;

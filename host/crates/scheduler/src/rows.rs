@@ -324,8 +324,8 @@ impl<'a> ScheduleTransaction<'a> {
         Ok(())
     }
 
-    /// Adds the notifications for tasks that these actions end for good because an attempt failed with this result.
-    /// Nobody is notified of a task by hand, whose caller has the result, or of a withdrawn one.
+    /// Adds the notifications for tasks that these actions end for good because an attempt failed with this result. A
+    /// task by hand, whose caller has the result, and a withdrawn one make no notification.
     pub(super) fn tell(
         &mut self,
         notifier: &Notifier,

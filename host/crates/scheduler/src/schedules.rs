@@ -22,7 +22,7 @@ impl SchedulerService {
     /// Makes a schedule, or replaces the one of its name.
     ///
     /// # Errors
-    /// What is wrong with the schedule, and when the store fails.
+    /// The fault of the schedule, or a failure of the store.
     pub async fn put_schedule(&self, request: PutSchedule) -> fault::Result<ScheduleView> {
         let PutSchedule { schedule, replace } = request;
         let name = schedule.name.clone();
@@ -150,7 +150,7 @@ impl SchedulerService {
         Ok(self.status_in(&turn))
     }
 
-    /// How the scheduler stands.
+    /// The status of the scheduler.
     ///
     /// # Errors
     /// When the store fails.

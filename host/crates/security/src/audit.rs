@@ -2,8 +2,8 @@
 //!
 //! A record that is changed, moved or removed breaks the chain at its number. Records that are cut off at the end do
 //! not break it: to detect that, keep the digest of the last record elsewhere, as each backup does, and give it to
-//! `longhaul audit verify`. The log does not stop anybody who can write the store as this user; it makes such a change
-//! traceable. No record holds the value of a secret. Refuses to rewrite anything.
+//! `longhaul audit verify`. A process of this user can still write the store; the log makes such a change traceable. No
+//! record holds the value of a secret. Refuses to rewrite anything.
 
 use longhaul_core::fault;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
@@ -143,7 +143,7 @@ pub enum AuditEvent {
     SignerChanged {
         /// The key.
         key: String,
-        /// Whether it is accepted now.
+        /// True when it is accepted now.
         known: bool,
     },
     /// A person declared a checkout to be the same project as another one.
@@ -178,7 +178,7 @@ pub struct AuditVerification {
     pub last: Digest,
     /// The first number at which the chain breaks, and how; none: it is intact.
     pub broken: Option<(u64, String)>,
-    /// Whether a record has the expected digest, if one was given.
+    /// True when a record has the expected digest; none: no digest was given.
     pub has_expected: Option<bool>,
 }
 
@@ -288,7 +288,7 @@ impl AuditLog {
     }
 }
 
-/// Whether a row is the record of this number that follows the record with this digest.
+/// Checks that a row is the record of this number that follows the record with this digest.
 fn fits(number: u64, before: &Digest, key: &[u8], bytes: &[u8]) -> Result<(), String> {
     let stored = Key::last_number(key).unwrap_or(0);
     if stored != number {

@@ -4,7 +4,7 @@
 //! decisions, progress and accepted MCP servers are found by the id. A place keeps its checkout for as long as its
 //! repository has the commit that was last seen there; another repository in its place is another project. A directory
 //! without a repository, which is enough for an ask, is known by its place alone: SECURITY.md says so. None of this is
-//! in the repository, where anybody could copy it.
+//! in the repository, where another repository could copy it.
 //!
 //! A data directory of an earlier version knew projects by name. The checkout of a name's oldest run keeps the data
 //! under that name: its id is the name, which no drawn id can be equal to. Refuses to decide by itself that two

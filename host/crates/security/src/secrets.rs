@@ -75,7 +75,7 @@ pub struct SecretConsumer<'a> {
 pub struct ListedSecret {
     /// Its name.
     pub name: String,
-    /// Whether every project may be granted it.
+    /// True when every project may be granted it.
     pub any_project: bool,
     /// Its binding.
     pub bound: SecretBinding,
@@ -88,7 +88,7 @@ struct StoredSecret {
     value: String,
     #[serde(flatten)]
     bound: SecretBinding,
-    /// Whether every project may be granted it.
+    /// True when every project may be granted it.
     #[serde(default)]
     any_project: bool,
 }

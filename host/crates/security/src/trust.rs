@@ -1,10 +1,10 @@
 //! Trust in the `longhaul.toml` of a checkout: a person's agreement to its powers, by their digest.
 //!
-//! The file comes with the repository, so everyone who writes to the repository writes it. Plain powers (see
-//! `powers.rs`) need no trust, so a project that works on its own tree is never asked about. A file that requests fewer
-//! powers than were agreed to is trusted as it is; a file that requests more, or that has lost a guard which runs had,
-//! is not, and the difference is shown. Trust belongs to a place in this data directory, and to no repository, for as
-//! long as the project that `identity.rs` knows there stays. Refuses to ask a person: surfaces do.
+//! The file comes with the repository, so every author of the repository can write it. Plain powers (see `powers.rs`)
+//! need no trust, so a project that works on its own tree is never asked about. A file that requests fewer powers than
+//! were agreed to is trusted as it is; a file that requests more, or that has lost a guard which runs had, is not, and
+//! the difference is shown. Trust belongs to a place in this data directory, and to no repository, for as long as the
+//! project that `identity.rs` knows there stays. Refuses to ask a person: surfaces do.
 
 use crate::identity;
 use longhaul_config::Config;
@@ -43,7 +43,7 @@ pub struct TrustRecord {
 /// The trust status of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustStatus {
-    /// Whether it may be used as it is.
+    /// True when it may be used as it is.
     pub is_trusted: bool,
     /// The digest of its powers, which an agreement refers to.
     pub digest: Digest,
@@ -51,11 +51,11 @@ pub struct TrustStatus {
     pub powers: BTreeSet<Power>,
     /// The powers beyond the agreement, and the guards that are gone, in one line.
     pub beyond: Option<String>,
-    /// Whether there was no agreement before.
+    /// True when there was no agreement before.
     pub is_new: bool,
 }
 
-/// Refuses to work with the file of a project whose powers nobody agreed to.
+/// Refuses to work with the file of a project whose powers have no agreement.
 ///
 /// # Errors
 /// The powers beyond the agreement, and the remedy.

@@ -1,4 +1,4 @@
-//! Recovery of runs by a server: it resumes runs that should be worked on while nobody does.
+//! Recovery of runs by a server: it resumes runs that should go on and on which no process works.
 //!
 //! Those are runs that a kill or a shutdown interrupted, and runs whose question was answered. Runs that a person
 //! paused, that have ended or that wait for a person stay as they are. A run goes as far as it was asked to: to its
@@ -78,7 +78,7 @@ async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, BlockedRun>) {
     }
 }
 
-/// Whether the run should be worked on while nobody does.
+/// Whether the run should go on and no process works on it.
 fn broke_off(summary: &RunSummary) -> bool {
     let works = matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working);
     (works || summary.wakes_at_ms.is_some()) && !summary.active

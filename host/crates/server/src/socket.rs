@@ -1,8 +1,8 @@
 //! The owner's Unix socket: one call a connection, mode 0600.
 //!
-//! What is sent each way is in [`longhaul_client::wire`]. The owner looks at the user of a client by what the kernel
-//! says of the connection, and answers its own user alone. The token is a file that no sandbox shows: a program in one
-//! that comes to the socket is refused all the same. The token goes into no environment and no argument.
+//! [`longhaul_client::wire`] has the messages of both sides. The kernel reports the user of a connection, and the owner
+//! answers its own user alone. The token is a file that no sandbox shows: a program in one that comes to the socket is
+//! refused all the same. The token goes into no environment and no argument.
 //!
 //! It takes no decision: the service carries out the operation of a call, and the response goes back as it is.
 
@@ -24,7 +24,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Bytes of the name of an unknown operation that are told back.
+/// Bytes of the name of an unknown operation in its refusal.
 const NAME_BYTES_MAX: usize = 80;
 
 /// Serves until aborted. `seed` is randomness for the token.
@@ -94,7 +94,7 @@ async fn carry_out(service: &Arc<Service>, OperationCall { name, request }: Oper
     }
 }
 
-/// What clients of every version read: a text alone.
+/// A refusal that clients of every version can read: a text alone.
 fn refused(text: String) -> ServerMessage {
     ServerMessage::Reply(SocketReply::Error(FaultWire::Text(text)))
 }

@@ -23,8 +23,8 @@ pub use longhaul_core::crash::CrashHook;
 /// redb opens a file that was killed by reading all of it, unless its last commit was a quick-repair one. Measured with
 /// `examples/measure.rs` on a file of 1 GB: opened in 0.6 to 1.2 s, or in 1 ms; and a quick-repair commit takes 0.42 ms
 /// instead of 0.19 for a plain one. So every commit would pay double for a benefit of only the last one before a kill.
-/// At rest nobody waits for it, and a host spends most of its life at rest: waiting for models and for people. A second
-/// keeps it out of any burst of calls. A host that is killed while it writes is opened within the goal of 1 s a
+/// At rest no caller waits for it, and a host spends most of its life at rest: waiting for models and for people. A
+/// second keeps it out of any burst of calls. A host that is killed while it writes is opened within the goal of 1 s a
 /// gigabyte, about.
 const REST: Duration = Duration::from_secs(1);
 

@@ -22,7 +22,7 @@ pub struct ComponentTool {
     pub settings: Value,
     /// Secrets that it may send.
     pub secrets: Vec<SecretConfig>,
-    /// Whether the operator vouches for its effects.
+    /// True when the operator vouches for its effects.
     pub confirm_effects: bool,
 }
 
@@ -68,7 +68,7 @@ pub trait ComponentCalls: Send + Sync {
         attempt: ToolAttempt<'_>,
     ) -> Result<ComponentAnswer<String>, ToolError>;
 
-    /// Whether an interrupted call has happened.
+    /// Finds out if an interrupted call has happened.
     ///
     /// # Errors
     /// When no such tool is loaded.

@@ -37,13 +37,13 @@ pub struct ToolGate {
 /// The reach of a tool beyond the tree of its run.
 #[derive(Clone, Debug, Default)]
 struct Reach {
-    /// Whether it reaches a network.
+    /// True when it reaches a network.
     is_web: bool,
     /// The hosts that it is granted; none: any host.
     hosts: Option<Vec<HostPattern>>,
-    /// Whether it may change files outside of the tree.
+    /// True when it may change files outside of the tree.
     writes_beyond: bool,
-    /// Whether it sends a secret.
+    /// True when it sends a secret.
     has_secrets: bool,
 }
 

@@ -607,7 +607,7 @@ async fn git_starts_nothing_that_a_repository_of_an_agent_names() {
             assert!(told.contains("\"success\":true"), "what needs none of it works: {told:.1000}");
         }
     }
-    // What is included cannot be seen, so it is not started.
+    // The content of an included file is unknown, so git is not started.
     lab.write("evil/.git/config", "[include]\npath = ../more\n");
     let told = lab.call_with(&["git"], &json!({ "argv": ["git", "status"], "cwd": "evil" })).await;
     assert!(told.contains("remove [include] from it"), "{told:.1000}");

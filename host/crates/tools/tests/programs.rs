@@ -43,7 +43,7 @@ async fn the_environment_is_what_is_listed_and_nothing_else() {
     // A program may start git, which starts nothing then that a repository names.
     let of_git = names.extract_if(.., |name| name.starts_with("GIT_")).collect::<Vec<_>>();
     assert!(of_git.contains(&"GIT_CONFIG_COUNT") && of_git.contains(&"GIT_ALLOW_PROTOCOL"), "{told}");
-    // What Go needs to find its modules, where the machine has it.
+    // Variables by which Go finds its modules, where the machine has Go.
     names.retain(|name| !name.starts_with("GO"));
     assert_eq!(names, ["A", "CARGO_PKG_NAME", "HOME", "LANG", "PATH", "TMPDIR"], "{told}");
 }
@@ -121,7 +121,7 @@ async fn a_program_stands_in_the_tree_or_is_not_started() {
         (program.cwd, program.tree) = (cwd.into(), Some(lab.tree()));
         let report = longhaul_sandbox::run(&lab.host(), &program).await.unwrap();
         assert_eq!((report.exit_code, report.stdout.as_str(), report.level), (126, "", Level::Full), "{cwd}");
-        // What is outside is not there, where the system does not have it too.
+        // A place outside does not exist in there, unless the system has it, too.
         let is_refused = ["it leads out of the tree", "No such file"].iter().any(|why| report.stderr.contains(why));
         assert!(is_refused && report.stderr.contains("cannot start in"), "{cwd}: {}", report.stderr);
     }
@@ -181,7 +181,8 @@ async fn cases_of_executors_hold_for_programs() {
             if limits["memory_bytes_max"].is_null() {
                 assert_eq!(told["success"], expected["success"], "{id}: {told}");
             } else {
-                // What a shell makes of a pipe whose end broke is its own: the program says what it lacked.
+                // Shells end differently after a broken pipe, so only the text of the program counts: it names the lack
+                // of memory.
                 assert!(told["stderr"].as_str().unwrap().contains("memory"), "{id}: {told}");
             }
             if let Some(text) = expected["stdout_contains"].as_str() {

@@ -1,9 +1,10 @@
-//! Protected paths: files that run or grant something although nobody starts the project's own program.
+//! Protected paths: files that run or grant something even if the project's own program is never started.
 //!
 //! A build or a test runs an agent's code, and its user knows that. Protected files run when a directory is entered, an
 //! editor opened, a commit made or pushed, or they say what Longhaul itself may start. Paths are compared as the most
 //! forgiving file system reads them: without letter case, and without characters that HFS+ ignores. Ordinary text,
-//! including `AGENTS.md` and `.gitignore`, is not protected: it starts nothing. Refuses to decide who may change one.
+//! including `AGENTS.md` and `.gitignore`, is not protected: it starts nothing. Refuses to decide if a change is
+//! allowed.
 
 use crate::glob::Glob;
 use crate::names::IGNORED_BY_HFS;

@@ -19,7 +19,7 @@ pub struct Received {
     pub spans: Vec<Span>,
     pub metrics: Vec<Metric>,
     pub logs: Vec<LogRecord>,
-    /// Attributes of who sent it.
+    /// Attributes of the senders.
     pub resources: Vec<String>,
     pub requests: usize,
     /// All of it as text, to look for what must not be there.

@@ -55,7 +55,7 @@ fn a_server_answers_everybody_while_agents_work() {
         for agent in 0..load.agents {
             let (web, lab, ends, asked, answered) = (&web, &lab, &ends, &asked, &answered);
             scope.spawn(move || {
-                // Someone always works.
+                // Each agent asks again once it has an answer.
                 while !ends.load(Ordering::Relaxed) {
                     let number = asked.fetch_add(1, Ordering::Relaxed);
                     ask(web, lab, &format!("{agent}-{number}"));

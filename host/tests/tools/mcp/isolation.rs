@@ -138,7 +138,7 @@ fn a_grant_of_the_project_is_no_way_to_what_a_link_in_it_leads_to() {
     assert_eq!(answers(&lab)[0], json!([project.join("real")]));
 }
 
-/// Without one the port of its proxy was the machine's, and so everybody's.
+/// Without one the port of its proxy was the machine's, and so open to every process.
 #[test]
 fn the_hosts_of_a_server_need_a_network_of_its_own_whatever_level_is_accepted() {
     let lab = unapproved(&tools_named(&["fetch"]), "hosts = [\"https://a.com\"]\n", &[]);
@@ -190,7 +190,7 @@ fn a_server_and_what_it_started_end_with_a_host_that_is_killed() {
     }
 }
 
-/// Waits until the fake servers and all that they started are gone, of whom each holds a lock.
+/// Waits until the fake servers and all processes that they started are gone; each holds a lock.
 #[track_caller]
 fn gone(lab: &Lab) {
     let alive = std::fs::File::open(lab.path("fake/alive")).expect("it was started");

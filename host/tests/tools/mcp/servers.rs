@@ -1,4 +1,4 @@
-//! MCP servers that agents call: what they answer, who approves of their tools, and what they are given.
+//! MCP servers that agents call: their answers, the approval of their tools, and the data that they get.
 
 use super::{LIST, ONE_TOOL, approve, error, faked, lab, module, tools_named, unapproved};
 use crate::common::gated::answers;
@@ -261,7 +261,7 @@ fn a_table_of_a_server_is_read_strictly() {
     }
 }
 
-/// Waits until somebody listens.
+/// Waits until a process listens on the port.
 fn wait_for(port: u16) {
     let since = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {

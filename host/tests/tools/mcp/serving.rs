@@ -91,7 +91,7 @@ fn a_client_of_others_drives_the_harness_and_tools_over_stdio() {
     assert!(report["answers"][1]["text"].as_str().expect("text").contains("# "), "{report}");
 }
 
-/// A run that is parked: its tool acted, was killed, and nobody knows what happened.
+/// A run that is parked: its tool acted and was killed, and the outcome is unknown.
 fn parked() -> Lab {
     let lab = faked(&tools_named(&["echo"]), "", &[("mcp-fake", "echo", json!({}))]);
     let killed = lab.start_with(&["run"], &[("LONGHAUL_CRASH_AT", "tool.after-call:1")]).wait();

@@ -65,7 +65,7 @@ fn tier(note: &Value) -> Tier {
     if note["tier"] == "working" { Tier::Working } else { Tier::Episodic }
 }
 
-/// What is kept under a key, and which keys are found by it.
+/// The value under a key, and the keys that a search for it finds.
 fn recalled(note: &Value) -> Value {
     let key = note["key"].as_str().unwrap_or_default();
     let kept = recall::fetch(tier(note), key).ok().flatten().and_then(|text| serde_json::from_str::<Value>(&text).ok());

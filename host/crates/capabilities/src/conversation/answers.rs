@@ -11,7 +11,7 @@ const ANSWERS: usize = 5;
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     chars: VecDeque<u64>,
-    /// Whether the last one was short: a row of short answers counts as one sign.
+    /// True when the last one was short: a row of short answers counts as one sign.
     was_short: bool,
 }
 

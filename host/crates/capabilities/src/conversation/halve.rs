@@ -11,7 +11,7 @@ const PASSES_MAX: u32 = 2;
 pub(super) struct Size {
     pub(super) tokens: u64,
     pub(super) pinned: bool,
-    /// Whether it answers a call in the message before: the two must stay together.
+    /// True when it answers a call in the message before: the two must stay together.
     pub(super) glued: bool,
 }
 

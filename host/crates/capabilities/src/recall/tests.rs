@@ -15,7 +15,7 @@ struct FakeMemory {
     entries: Mutex<BTreeMap<(String, String), MemoryEntry>>,
     /// The number of times that another writer is faster.
     overtaken: AtomicU32,
-    /// Whether it can detect that.
+    /// True when it can detect that another writer was faster.
     compares: bool,
 }
 
@@ -175,7 +175,7 @@ async fn who_is_overtaken_by_another_machine_notes_over_what_that_one_noted() {
     let note = memory.note("port");
     let beside: Vec<_> = note.replaced.iter().map(|one| one.value.as_str().unwrap_or_default()).collect();
     assert_eq!((note.value.as_str(), beside), (Some("9090"), vec!["theirs, 1 left", "theirs, 2 left", "8080"]));
-    // Where it never ends, the attempt does.
+    // If other writers are always faster, the call ends with an error.
     memory.overtaken.store(NOTED_MAX + 1, Ordering::Relaxed);
     let ended = ctx.remember(Tier::Episodic, "host".into(), "1".into()).await;
     assert!(ended.is_err_and(|stop| stop.to_string().contains("all the time")));

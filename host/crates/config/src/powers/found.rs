@@ -1,8 +1,8 @@
 //! Collects the powers of a `longhaul.toml`, table by table.
 //!
 //! Each table has its list of reviewed keys: those that reach something are reported by a function here, the others
-//! reach nothing. A value under any other key is reported literally, so that a new setting is a power until somebody
-//! has reviewed it.
+//! reach nothing. A value under any other key is reported literally, so that a new setting is a power until it is
+//! reviewed.
 
 use super::power::{Power, PowerKind};
 use crate::file::FILE;

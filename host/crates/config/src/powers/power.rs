@@ -42,7 +42,7 @@ pub struct Power {
     pub table: String,
     /// Its text for people.
     pub what: String,
-    /// Whether a run without configuration could reach the same.
+    /// True when a run without configuration could reach the same.
     pub is_plain: bool,
 }
 

@@ -21,7 +21,7 @@ pub fn protected(config: &Config, project: &Path) -> Protected {
 struct Word {
     path: PathBuf,
     why: String,
-    /// Whether it names a file even if there is none: a file that is created there would be started.
+    /// True when it names a file even if there is none: a file that is created there would be started.
     is_sure: bool,
 }
 

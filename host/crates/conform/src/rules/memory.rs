@@ -13,7 +13,7 @@ const KEEP_MS: u64 = 1_000;
 /// A built-in backend under test.
 #[async_trait::async_trait]
 pub trait Bench: Sync {
-    /// Opens it as after a restart: entries from an earlier opening of the same room exist, and none of another room.
+    /// Opens it as after a restart: entries from an earlier opening of the same `room` exist, and none of another one.
     ///
     /// # Errors
     /// The error as text.

@@ -20,7 +20,7 @@ pub struct Usage {
     pub reasoning_tokens: u32,
     /// The known cost, in millionths of a US dollar.
     pub cost_microdollars: f64,
-    /// Whether the price of a part is unknown, so that the cost is above [`Self::cost_microdollars`].
+    /// True when the price of a part is unknown, so that the cost is above [`Self::cost_microdollars`].
     pub cost_unknown: bool,
 }
 

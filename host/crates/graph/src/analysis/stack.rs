@@ -25,7 +25,7 @@ pub(super) fn on_large_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     let worker = WORKER.get_or_init(start).as_ref()?;
     let (answer, answered) = channel::<Result<T, Box<dyn Any + Send>>>();
     let job: Job = Box::new(move || {
-        // A dropped receiver means that the caller panicked; then no one needs the result.
+        // A dropped receiver means that the caller panicked; then the result is not needed.
         let _ = answer.send(catch_unwind(AssertUnwindSafe(work)));
     });
     worker.lock().unwrap_or_else(PoisonError::into_inner).send(job).ok()?;

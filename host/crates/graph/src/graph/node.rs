@@ -47,7 +47,7 @@ pub struct Node {
     pub source: String,
     /// Its place in insertion order; places of removed steps are not reused.
     pub position: u64,
-    /// Whether its source parses.
+    /// The result of parsing its source.
     pub state: NodeState,
     /// Its last source that parsed, if it differs. A caller that rebuilds the graph adds the step with this one first
     /// and then changes it.
@@ -58,7 +58,7 @@ pub struct Node {
     pub(super) seen: Option<Arc<Observed>>,
 }
 
-/// Whether a step's source parses.
+/// The result of parsing a step's source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NodeState {
     /// The source parses.

@@ -142,7 +142,7 @@ impl Runner {
         (world.read, world.own) = (BTreeSet::new(), BTreeSet::new());
         let ended = world.run(&request.source);
         let after = world.groups();
-        // Whose group nobody looked at is as it was, though it lost a variable.
+        // A group that no step read is as it was, though it lost a variable.
         let is_untouched = |names: &BTreeSet<VariableName>| {
             let is_same = |name: &VariableName| cells.get(name) == world.names.get(name);
             let mates = before.keys().filter(|group| !group.is_disjoint(names)).flatten();
@@ -150,7 +150,7 @@ impl Runner {
         };
         let mut report = StepReport::of(request.step.clone());
         for (names, (numbers, is_live)) in &after {
-            // What was bound blindly is the step's, also when it is what was there.
+            // A group that the step bound without reading it is the step's, even if its values are as before.
             let is_looked_at = names.iter().any(|name| world.read.contains(name));
             let is_equal = !is_live && before.get(names).is_some_and(|(old, was_live)| old == numbers && !was_live);
             if is_untouched(names) || (is_looked_at && is_equal) {
@@ -274,7 +274,7 @@ fn only_what_a_change_reaches_runs() {
     replay.change_step(&StepId::from("a"), "set x\npush x x".into()).expect("a step");
     walk(&mut replay, &mut runner, 99);
     assert_eq!(runner.runs, ids(&["a", "c", "e"]));
-    // What was there before is answered from what is kept.
+    // A state of before is answered from kept results.
     runner.runs.clear();
     replay.change_step(&StepId::from("a"), "set x".into()).expect("a step");
     walk(&mut replay, &mut runner, 99);

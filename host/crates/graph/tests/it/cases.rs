@@ -52,7 +52,7 @@ fn every_case_of_the_suite_esg_graph_holds() {
 
 #[test]
 fn the_cases_on_which_the_sound_mode_differs_are_these() {
-    // What the mode `sound` says of other cases is written nowhere.
+    // No expectation of the mode `sound` exists for other cases.
     if std::env::var_os("LONGHAUL_CASES").is_some() {
         return;
     }

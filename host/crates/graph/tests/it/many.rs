@@ -81,7 +81,7 @@ fn check_refused(graph: &Graph, steps: &Steps, error: &StepGraphError) {
     for (id, _) in steps {
         assert_eq!(many.node(id).is_ok(), graph.node(id).is_ok());
     }
-    // What was refused has taken no name and no position.
+    // A refused step has taken no name and no position.
     one_by_one(&mut many, self::steps(["last = 1"])).expect("added");
     let last = many.node(&"s0".into()).expect("known").position;
     assert_eq!(last, graph.steps().last().map_or(0, |node| node.position + 1));

@@ -215,7 +215,7 @@ pub fn program(seed: u64) -> String {
     (0..3).map(|_| draw.statement(0)).collect::<Vec<_>>().join("\n")
 }
 
-/// What the judge says of each source; nothing where there is no Python.
+/// The judge's answer about each source; none where there is no Python.
 fn judged(judge: &str, sources: &[String]) -> Option<Vec<Value>> {
     let mut child = Command::new("python3")
         .args(["-c", judge])
@@ -262,7 +262,7 @@ fn scopes_are_those_that_python_sees() {
         // `del a` and `a += 1` look `a` up, which the judge does not call a reference.
         let allowed: BTreeSet<String> = reads.union(&maybe).chain(&bound).cloned().collect();
         assert!(read.is_subset(&allowed), "reads of the module: {reads:?}\n{}", told());
-        // What is read and never bound here comes from before.
+        // A name that is read and never bound here comes from before.
         let exposed: BTreeSet<String> = reads.difference(&bound).cloned().collect();
         assert!(exposed.is_subset(&read), "read, and not bound: {exposed:?}\n{}", told());
         assert_eq!(bound, binds, "bound in the module\n{}", told());

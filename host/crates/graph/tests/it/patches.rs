@@ -20,7 +20,7 @@ struct Case {
 }
 
 fn seen(shown: &str) -> ObservedValue {
-    // What a runner would tell, from the text alone.
+    // The report of a runner, made from the text alone.
     let keys = shown.strip_prefix('{').and_then(|text| text.strip_suffix('}')).map(|inner| {
         inner.split(", ").filter_map(|item| item.split(": ").next()).map(ToOwned::to_owned).collect::<Vec<_>>()
     });

@@ -1,8 +1,8 @@
 //! An ask: one agent answers, or the tasks of a plan do.
 //!
-//! The operator or a model chooses who answers; the model's reply is not trusted: it is searched for a known name, and
-//! anything else becomes the safest choice. A task is a session without a tree: it gives an answer or fails, and its
-//! answer reaches the tasks that depend on it. Refuses to judge an answer.
+//! The operator or a model chooses the agent that answers; the model's reply is not trusted: it is searched for a known
+//! name, and anything else becomes the safest choice. A task is a session without a tree: it gives an answer or fails,
+//! and its answer reaches the tasks that depend on it. Refuses to judge an answer.
 
 use super::{CapReached, Ignored, OrderRefusal, Turn};
 use crate::action::{Choice, EndStatus, Park, Work, WorkKind};

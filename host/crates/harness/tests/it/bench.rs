@@ -18,7 +18,7 @@ pub(crate) struct Bench {
     /// One line for each action, since the last look.
     log: Vec<String>,
     pub(crate) last: Vec<Action>,
-    /// Whether the test reports the trials of proposed checks itself; else each fails there, as it should.
+    /// True when the test reports the trials of proposed checks itself; otherwise each fails there, as it should.
     pub(crate) tries_checks: bool,
 }
 

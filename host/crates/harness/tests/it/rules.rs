@@ -1047,7 +1047,7 @@ fn the_agent_is_the_one_asked_for_or_the_one_of_the_category() {
     check("testing", None, "testing");
     check("functional", Some("testing"), "testing");
     check("testing", Some("root"), "testing");
-    // Nobody configured `documentation` or `research`.
+    // The operator configured no agent for `documentation` or `research`.
     check("documentation", None, "code");
     check("integration", None, "code");
 }

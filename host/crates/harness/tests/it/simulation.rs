@@ -86,7 +86,7 @@ impl Dice {
 struct Driver {
     seed: u64,
     kills: Option<Dice>,
-    /// Whether active work is stopped at a pause, or runs to its end.
+    /// True when a pause stops active work; otherwise the work runs to its end.
     stops_at_pause: bool,
     // Durable, the state as JSON.
     state: RunState,

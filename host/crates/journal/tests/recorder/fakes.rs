@@ -30,7 +30,7 @@ struct Data {
 pub(crate) enum Stop {
     /// After this many commits; the next one is not made.
     Before(usize),
-    /// The store stops within this commit: the commit is made, and nobody is notified.
+    /// The store stops within this commit: the commit is made, and its caller does not learn of it.
     Within(usize),
     /// Not for long: the next commit is not made, and those after it are.
     Once,

@@ -48,7 +48,7 @@ pub(super) struct Words {
     filters: Vec<String>,
     skips: Vec<String>,
     is_exact: bool,
-    /// Whether another expression chooses, too.
+    /// True when another expression chooses tests, too.
     is_open: bool,
 }
 

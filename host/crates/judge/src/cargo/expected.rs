@@ -179,7 +179,7 @@ struct Package<'a> {
 struct Root {
     /// The path from the directory of its package.
     path: String,
-    /// Whether the words choose it, and its tests are reported as such.
+    /// True when the words choose it, and its tests are reported as such.
     is_tested: bool,
 }
 

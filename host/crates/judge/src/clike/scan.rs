@@ -15,9 +15,9 @@ pub(crate) struct Test {
     pub(super) named: Range<usize>,
     /// Between the brackets of its body.
     pub(super) body: Range<usize>,
-    /// Whether it must panic, so that a failing assertion would make it pass.
+    /// True when it must panic, so that a failing assertion would make it pass.
     pub(super) should_panic: bool,
-    /// Whether it may be missing, or not run: by its own attributes or by those around it.
+    /// True when it may be missing, or not run: by its own attributes or by those around it.
     pub(crate) is_conditional: bool,
     /// The modules of the file around it.
     pub(crate) modules: Vec<String>,

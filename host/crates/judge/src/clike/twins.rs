@@ -119,7 +119,7 @@ struct Assertion {
 /// `for pattern in rows { ... }`.
 struct Table {
     names: Vec<Range<usize>>,
-    /// Whether a row is destructured.
+    /// True when a row is destructured.
     is_tuple: bool,
     rows: Vec<Range<usize>>,
     body: Range<usize>,
@@ -129,7 +129,7 @@ struct Table {
 #[derive(Default)]
 struct Made {
     literals: Vec<Range<usize>>,
-    /// Whether a type of its own contains them, which may not compare each.
+    /// True when a type of its own contains them; such a type may not compare each.
     is_own: bool,
 }
 

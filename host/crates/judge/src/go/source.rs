@@ -64,7 +64,7 @@ pub(super) struct Rewriting<'a> {
     pub(super) kept: &'a BTreeSet<String>,
     /// Twins of each test.
     pub(super) twins: usize,
-    /// Whether closures of `t.Run` certainly run.
+    /// True when closures of `t.Run` certainly run.
     pub(super) has_subtests: bool,
 }
 

@@ -43,9 +43,9 @@ pub(super) struct Words {
     places: Vec<Place>,
     /// Patterns for the names of tests.
     patterns: Vec<Regex>,
-    /// Whether others may be left out besides, by marks and numbers.
+    /// True when marks and numbers may leave out further tests.
     is_open: bool,
-    /// Whether only tests marked `only` run.
+    /// True when only tests marked `only` run.
     pub(super) is_only: bool,
     /// A pattern that cannot be parsed.
     pub(super) unread: Option<String>,

@@ -14,9 +14,9 @@ pub(super) struct Marks {
 #[derive(Debug)]
 struct Marked {
     name: Name,
-    /// Whether its file leaves it out.
+    /// True when its file leaves it out.
     is_left_out: bool,
-    /// Whether nothing else may leave it out.
+    /// True when nothing else may leave it out.
     is_certain: bool,
 }
 

@@ -49,11 +49,11 @@ pub(super) struct Call {
     /// Between the quotes of its first argument, if that is a written name.
     pub(super) written: Option<Range<usize>>,
     pub(super) function: Option<Function>,
-    /// Whether it leaves itself out: `skip` or `todo` stands at it or in it.
+    /// True when it leaves itself out: `skip` or `todo` stands at it or in it.
     pub(super) is_marked: bool,
-    /// Whether only a mark may leave it out.
+    /// True when only a mark may leave it out.
     pub(super) is_certain: bool,
-    /// Whether it is inside a test.
+    /// True when it is inside a test.
     pub(super) is_within_test: bool,
 }
 

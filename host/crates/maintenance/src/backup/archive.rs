@@ -23,7 +23,7 @@ pub struct ArchiveParts<'a> {
     pub store: &'a dyn Store,
     /// The active runs.
     pub active: Vec<RunId>,
-    /// Whether to include secrets.
+    /// True when the archive includes secrets.
     pub with_secrets: bool,
     /// The head of the audit log.
     pub audit: AuditHead,

@@ -122,7 +122,7 @@ impl Keeper {
         end
     }
 
-    /// Stops a reply that nobody awaits, and the child with it if it does not react.
+    /// Stops a reply that no caller awaits, and the child with it if it does not react.
     async fn stop(&mut self) {
         if let Some(mut running) = self.running.take()
             && let Ok(Ok(())) = timeout(PATIENCE, running.stop()).await

@@ -19,7 +19,7 @@ pub(super) struct LedgerBook {
     held_fresh: BTreeSet<InvocationId>,
     /// Rows of invocations at rest that no transaction has written yet.
     rows_fresh: BTreeSet<InvocationId>,
-    /// How the last call of each invocation ended, if it ended in this process or was found interrupted.
+    /// The end of the last call of each invocation, if it ended in this process or was found interrupted.
     ended: BTreeMap<InvocationId, CallEnd>,
     /// Memory of the running invocations.
     memory: BTreeMap<InvocationId, u64>,

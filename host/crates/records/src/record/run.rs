@@ -88,7 +88,7 @@ impl RunRecord {
     /// The configuration for the remaining work: the current file, so that a corrected grant or limit takes effect. A
     /// run pins two things of the file that it began with, since journals and verdicts depend on them: `[checks]`, and
     /// the `settings` of each plugin. If the file is gone, the original configuration applies without its powers,
-    /// because nobody vouches for them any more.
+    /// because no agreement covers them any more.
     ///
     /// # Errors
     /// The file is that of another project, or cannot be read.

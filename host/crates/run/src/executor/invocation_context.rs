@@ -1,5 +1,5 @@
-//! What all invocations of a run share, and how one of them delegates to another. A delegation is an invocation of its
-//! own; it begins here and ends in the transaction that answers its caller.
+//! The context that all invocations of a run share, and delegation from one to another. A delegation is an invocation
+//! of its own; it begins here and ends in the transaction that answers its caller.
 
 use super::ending::{finish, words};
 use longhaul_capabilities::{InvocationSetup, Models as _, Services};
@@ -258,9 +258,9 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// What leaves a quarantine, and its trust level. From a quarantined agent only data of the declared schema leaves,
-/// which carries no text of a page where the schema has no free text, or a refusal without the agent's words. From any
-/// other agent everything leaves.
+/// The answer as it leaves a quarantine, and its trust level. From a quarantined agent only data of the declared schema
+/// leaves, which carries no text of a page where the schema has no free text, or a refusal without the agent's words.
+/// From any other agent everything leaves.
 fn let_out(
     part: &PreparedPlugin,
     answer: Result<Outcome, DelegateError>,

@@ -70,7 +70,7 @@ pub(super) fn is_past(recorder: &Recorder) -> bool {
 /// Empty after an approval; after a refusal, the text for the agent.
 ///
 /// # Errors
-/// [`JournalError::Parked`] while nobody has answered.
+/// [`JournalError::Parked`] until a person has answered.
 pub(super) async fn refusals(
     host: &PluginHost,
     recorder: &Recorder,

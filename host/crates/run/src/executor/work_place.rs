@@ -225,7 +225,7 @@ impl WorkPlace<'_> {
                 Ok(report) if report.passed => vacuous.push(spec.name.clone()),
                 Ok(_) => {}
                 Err(_) if self.cancel.is_cancelled() => return Ok(EndedWork::of(WorkEnd::Cancelled)),
-                // The feature is not at fault: after somebody has freed resources, the work continues.
+                // The feature is not at fault: once resources are free, the work continues.
                 Err(CheckError::Unavailable(outage)) => return Ok(EndedWork::of(WorkEnd::Outage(outage))),
                 Err(error) => return Ok(EndedWork::failed(format!("check `{}` cannot run: {error}", spec.name))),
             }

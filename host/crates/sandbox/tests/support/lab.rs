@@ -44,7 +44,7 @@ pub fn program(words: &[&str]) -> Program {
     program
 }
 
-/// A home with keys, a checkout with an ignored file, and a place for temporary files, open to everybody.
+/// A home with keys, a checkout with an ignored file, and a place for temporary files, open to every user.
 pub fn lab(user: Option<u32>) -> tempfile::TempDir {
     let lab = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     for file in ["home/.ssh/id", "home/api-key", "checkout/.env", "hidden/key", "granted/seen", "scratch/.keep"] {

@@ -2,7 +2,7 @@
 //!
 //! The known secrets are the stored ones of all projects, the token of the local socket, the keys that the tables of
 //! projects name (of models, servers and notifications), and the environment variables with secret-like names. The
-//! search itself is [`SecretRedactor`]'s. It refuses to give a value to anybody.
+//! search itself is [`SecretRedactor`]'s. It refuses to give out a value.
 
 use super::SecretStore;
 use longhaul_config::Config;

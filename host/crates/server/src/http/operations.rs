@@ -2,7 +2,7 @@
 //!
 //! The attribute of a handler declares its method, its path and its part of the OpenAPI document; [`operations`] lists
 //! the handler with its scope. The router, the scopes that requests are checked against and the document follow from
-//! the list. An operation below `/api` without a scope lets nobody in.
+//! the list. An operation below `/api` without a scope refuses every caller.
 
 use super::reply::json;
 use super::routes::{

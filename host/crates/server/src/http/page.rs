@@ -1,7 +1,7 @@
 //! The web page: files that the binary carries, served as they are.
 //!
-//! They are the same for everybody and hold no data, so they need no token. It refuses paths below a folder and names
-//! that are not among its files; the page's security policy refuses scripts that are not among them.
+//! They are the same for every client and hold no data, so they need no token. It refuses paths below a folder and
+//! names that are not among its files; the page's security policy refuses scripts that are not among them.
 
 use super::problem::Problem;
 use super::state::SharedState;

@@ -1,6 +1,6 @@
-//! What is wrong with a request, as RFC 9457 has it: `application/problem+json`.
+//! The problem document of a refused request, as in RFC 9457: `application/problem+json`.
 //!
-//! The text for the caller says what to do. What is wrong here and not there goes to the log, and the caller is told the
+//! The text for the caller says what to do. The text of a fault of our own goes to the log, and the caller gets the
 //! number under which the log has it. A fault becomes a problem by its code alone.
 
 use axum::body::Body;
@@ -20,7 +20,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 /// Longest detail, in bytes.
 const DETAIL_BYTES_MAX: usize = 2_000;
 
-/// How long a caller waits before the same call may succeed, where nobody says.
+/// Time until the same call may succeed, where the error names none.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// A problem.
@@ -68,7 +68,7 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// Whoever asks must say who they are.
+    /// The caller must identify itself.
     pub fn unauthenticated() -> Self {
         let detail = "send a token as `Authorization: Bearer lh_...`; `longhaul token add NAME --scope read` makes one";
         let header = Some(Box::new((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"longhaul\""))));
@@ -81,7 +81,7 @@ impl Problem {
         Self { header: Some(Box::new((header::RETRY_AFTER, HeaderValue::from(seconds)))), ..Self::new(status, detail) }
     }
 
-    /// Our own fault: the log has the text, under the number that the caller is told.
+    /// Our own fault: the log has the text, under the number that the caller gets.
     pub fn failed(text: impl fmt::Display) -> Self {
         let number = number();
         tracing::error!(number, "{text}");
@@ -162,7 +162,7 @@ fn number() -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What the service refuses, or fails at.
+/// The problem of a refusal or a failure of the service.
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         let fault = classified(fault);

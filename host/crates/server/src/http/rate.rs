@@ -1,7 +1,7 @@
 //! Rate limits: a bucket for each token, and for each address that sends none.
 //!
 //! A bucket fills at `requests_per_second`, up to `requests_burst`. The number of buckets is bounded; the fullest is
-//! dropped first, since it limits nobody.
+//! dropped first, since it limits no client.
 
 use longhaul_config::server::ServerSettings;
 use std::collections::HashMap;
@@ -72,7 +72,7 @@ impl Bucket {
     }
 }
 
-/// Drops full buckets, which limit nobody; where there is none, drops the fullest.
+/// Drops full buckets, which limit no client; where there is none, drops the fullest.
 fn make_room(buckets: &mut HashMap<ClientIdentity, Bucket>, rate: RateLimit, now: Instant) {
     buckets.retain(|_, bucket| {
         bucket.fill(rate, now);

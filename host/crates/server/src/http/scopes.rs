@@ -1,6 +1,6 @@
 //! The scope that each operation needs, and the check of every request against it.
 //!
-//! A path of the API without a scope lets nobody in. Who a caller is was decided before, in [`super::gate`].
+//! A path of the API without a scope refuses every caller. [`super::gate`] identified the caller before.
 
 use super::gate::{self, needs_token};
 use super::problem::Problem;

@@ -42,8 +42,8 @@ const FRAMES_BYTES_MAX: usize = 64 << 10;
 /// Time that a client waits before it reconnects, in milliseconds.
 const RETRY_MS: u32 = 1_000;
 
-/// Streams the events of a run after a number. With `follow` the stream stays while nobody works on the run, and goes
-/// on with it; else it ends then.
+/// Streams the events of a run after a number. With `follow` the stream stays open while no process works on the run,
+/// and goes on with it; otherwise it ends then.
 pub fn of_run(state: &SharedState, caller: Caller, place: Place, run: RunId, after: u64, follow: bool) -> Response {
     let reading = Reading {
         state: state.clone(),
@@ -161,12 +161,12 @@ struct Reading {
     /// Number of the last event that was sent.
     last: u64,
     follow: bool,
-    /// The watcher of the run; none while nobody works on it.
+    /// The watcher of the run; none while no process works on it.
     seen: Option<(mpsc::Receiver<RunNotification>, OwnedTask)>,
     news: broadcast::Receiver<RunId>,
     pulse: Pulse,
     began: bool,
-    /// Whether the client was told that nobody works on the run, and received no event since.
+    /// True when the client was told that no process works on the run, and received no event since.
     is_gone: bool,
     is_over: bool,
     _place: Place,
@@ -347,7 +347,7 @@ impl Gathering {
     }
 }
 
-/// Sends the durable events of one run until nobody works on it.
+/// Sends the durable events of one run until no process works on it.
 async fn one(
     state: &SharedState,
     run: &RunId,

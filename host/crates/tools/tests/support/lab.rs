@@ -51,7 +51,7 @@ impl Lab {
         std::fs::write(lab.at("repo/private.txt"), SECRET).unwrap();
         lab.commit("private");
         lab.git(&["checkout", "-q", "main"]);
-        // What a diff or a commit of git's own would start.
+        // Commands that a diff or a commit of git's own would start.
         let evil = format!("touch {}", lab.at("outside/escaped").display());
         for key in ["diff.evil.command", "diff.external", "filter.evil.clean", "core.fsmonitor"] {
             lab.git(&["config", key, &evil]);

@@ -22,7 +22,7 @@ pub struct NativeCheck {
     /// The evidence for its pass; none: by its words, see [`NativeCheck::evidence_kind`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<EvidenceKind>,
-    /// Whether its tests may run several times in one process, beside twins that must fail. Default true.
+    /// True when its tests may run several times in one process, beside twins that must fail. Default true.
     pub twins: bool,
     /// The path of its report in the form of JUnit, from the top of the copy: `evidence = "junit"`.
     #[serde(skip_serializing_if = "Option::is_none")]

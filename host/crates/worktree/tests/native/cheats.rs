@@ -53,7 +53,7 @@ struct Base {
     /// The files that are taken from the base commit.
     #[serde(default = "tests")]
     pinned: Vec<String>,
-    /// Whether tests have twins in the audit, as they do unless the operator says otherwise.
+    /// True when tests have twins in the audit. Default true, as in `longhaul.toml`.
     #[serde(default = "yes")]
     twins: bool,
 }
