@@ -30,6 +30,7 @@
 //! | `wire/schedules.rs` | schedules, tasks and the scheduler |
 //! | `wire/secrets.rs` | secrets by their names |
 //! | `wire/security.rs` | the audit log, and the trust in files and signers |
+//! | `wire/training.rs` | trajectories in the formats of training tools |
 //! | `wire/usage.rs` | usage of runs, and the caps on it |
 
 pub mod agents;
@@ -53,6 +54,7 @@ pub mod runs;
 pub mod schedules;
 pub mod secrets;
 pub mod security;
+pub mod training;
 pub mod usage;
 
 use serde::Serialize;
