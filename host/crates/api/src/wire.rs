@@ -20,7 +20,7 @@
 //! | `wire/graphs.rs` | graphs of steps of code |
 //! | `wire/journal.rs` | invocations, journal entries and replays |
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
-//! | `wire/maintenance.rs` | backups, restores and deletions of expired data |
+//! | `wire/maintenance.rs` | backups and restores |
 //! | `wire/models.rs` | configured, tested and fetched models |
 //! | `wire/plugins.rs` | plugins: lists, builds and installations; inspections, checks and calls of one |
 //! | `wire/projects.rs` | identities and checks of projects, and outcomes of prompts |
