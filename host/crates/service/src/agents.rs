@@ -195,19 +195,21 @@ impl Service {
             (Some(synthesis), _) => {
                 serde_json::from_str::<String>(&synthesis.answer).unwrap_or_else(|_| synthesis.answer.clone())
             }
-            (None, Some(_)) => status.why.clone(),
-            (None, None) => format!("{passing} of {kept} features pass, on branch {}\n{}", status.branch, status.why),
+            (None, Some(_)) => status.reason.clone(),
+            (None, None) => {
+                format!("{passing} of {kept} features pass, on branch {}\n{}", status.branch, status.reason)
+            }
         };
         let error = match stored.state.status() {
             RunStatus::Completed => {
                 return Ok(ExecutionResult { success: true, stdout, ..ExecutionResult::default() });
             }
             RunStatus::Parked => {
-                format!("run {run} waits for a person: {}; answer it, then: longhaul resume {run}", status.why)
+                format!("run {run} waits for a person: {}; answer it, then: longhaul resume {run}", status.reason)
             }
             RunStatus::Paused => format!("run {run} is paused; go on with `longhaul resume {run}`"),
-            RunStatus::Incomplete => format!("run {run} ended, and {passing} of {kept} pass: {}", status.why),
-            _ => format!("run {run} failed: {}", status.why),
+            RunStatus::Incomplete => format!("run {run} ended, and {passing} of {kept} pass: {}", status.reason),
+            _ => format!("run {run} failed: {}", status.reason),
         };
         Ok(ExecutionResult { stdout, exit_code: 1, ..ExecutionResult::failed(error, false) })
     }
