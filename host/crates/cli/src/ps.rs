@@ -1,7 +1,8 @@
 //! `longhaul ps` and `longhaul top`: the resources that the machine, runs, child processes and instances use.
 //!
 //! `top` redraws until `q` or Ctrl-C. If standard output is no terminal, or with `--once`, it draws once. The
-//! terminal's settings are restored however the command ends.
+//! terminal's settings are restored however the command ends. It keeps one client for all pictures, so that this process
+//! stays the owner of the data directory if no other process is; another client is opened if the owner elsewhere ends.
 
 use super::context::Context;
 use super::exit::Exit;
@@ -55,6 +56,7 @@ pub async fn ps(context: &Context, args: PsArgs) -> fault::Result<Exit> {
         PsArgs { end: Some(pid), .. } => end(context, pid).await,
         PsArgs { history: Some(minutes), .. } => history(context, minutes).await,
         PsArgs { .. } => {
+            context.client.keep();
             let resources = now(context).await?;
             if context.json {
                 print_json(&Resources::of(resources, samples(context, HISTORY_MINUTES).await?))?;
@@ -111,6 +113,7 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> fault::
     if once || context.json || !std::io::stdout().is_terminal() {
         return ps(context, PsArgs { end: None, history: None }).await;
     }
+    context.client.keep();
     let _quiet = RawTerminal::new();
     let mut keys = keys();
     // One for all rounds: a Ctrl-C while the picture is made is heard in the next round.
