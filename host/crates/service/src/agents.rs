@@ -79,7 +79,7 @@ impl AgentOperations for ServiceOperations<'_> {
     }
 }
 
-/// Carries out work in a task of its own, so that it goes on to its end, also when nobody waits for it any more.
+/// Carries out work in a task of its own, so that it goes on to its end even if its caller stops waiting.
 async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = fault::Result<T>> + Send + 'static,
 ) -> fault::Result<T> {
@@ -115,7 +115,7 @@ impl AgentExecutor for ServiceExecutor {
         };
         let carried = match self.0.carry_out(&run, code, work).await {
             Ok(carried) => carried?,
-            // It was refused before there was a run, or cannot go on: somebody has to do something.
+            // It was refused before there was a run, or cannot go on: a person has to act.
             Err(error) => ExecutionResult::failed(format!("{error:#}"), false),
         };
         Some(ExecutionResult { run: Some(run), duration_seconds: since.elapsed().as_secs_f64(), ..carried })
@@ -219,12 +219,12 @@ fn is_over(status: RunStatus) -> bool {
     matches!(status, RunStatus::Completed | RunStatus::Incomplete | RunStatus::Failed | RunStatus::Abandoned)
 }
 
-/// Whether a run has work to do that nobody has to allow first.
+/// Whether a run has work to do that needs no approval first.
 fn goes_on(status: RunStatus) -> bool {
     matches!(status, RunStatus::New | RunStatus::Planning | RunStatus::Working)
 }
 
-/// Waits until nobody works on a run any more; answers what ended it, if it was not the run itself.
+/// Waits until a run is inactive; returns the error that stopped it, if it did not end by itself.
 async fn until_gone(mut watching: Subscription) -> Option<String> {
     loop {
         match watching.receiver.recv().await {
