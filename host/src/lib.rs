@@ -42,7 +42,7 @@
 //!     while let Some(line) = lines.next().await {
 //!         println!("{:?}", line.kind());
 //!     }
-//!     println!("{}", project.status(&run).await?.why);
+//!     println!("{}", project.status(&run).await?.reason);
 //!     project.close().await;
 //!     Ok(())
 //! }

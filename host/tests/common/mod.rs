@@ -18,6 +18,7 @@ pub mod node;
 pub mod outcome;
 pub mod python;
 pub mod reader;
+pub mod readme;
 pub mod steps;
 pub mod terminal;
 pub mod web;

@@ -5,6 +5,8 @@
 //! Tools come from the cache of this machine; where that is empty, the first run fetches them.
 
 use crate::common::author::{Author, said};
+use crate::common::readme::{self, block_with, blocks};
+use crate::common::repository;
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
@@ -51,37 +53,13 @@ fn path_with_program() -> OsString {
     std::env::join_paths([program].into_iter().chain(std::env::split_paths(&paths))).expect("no colon in it")
 }
 
-fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the package is in a folder of it")
-}
-
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn readme(sdk: &str) -> String {
-    read(&repository().join("sdk").join(sdk).join("README.md"))
-}
-
-/// The fenced blocks of a kind, in their order.
-fn blocks(readme: &str, kind: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut lines = readme.lines();
-    while let Some(line) = lines.next() {
-        let Some(opened) = line.strip_prefix("```") else { continue };
-        let block = lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
-        if opened == kind {
-            found.push(block);
-        }
-    }
-    found
-}
-
-/// The first block of a kind in which this stands.
 #[track_caller]
-fn block_with(readme: &str, kind: &str, part: &str) -> String {
-    let found = blocks(readme, kind).into_iter().find(|block| block.contains(part));
-    found.unwrap_or_else(|| panic!("no fenced block `{kind}` has `{part}` in it"))
+fn readme(sdk: &str) -> String {
+    readme::of(&format!("sdk/{sdk}"))
 }
 
 /// The steps of the way that a block of commands leaves out, or takes too early.

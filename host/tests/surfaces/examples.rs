@@ -3,29 +3,16 @@
 //! Example 01 needs a model and minutes, so what is run of it is its recording, by example 02.
 
 use crate::common;
-use std::path::{Path, PathBuf};
+use crate::common::readme::{self, block_with};
 use std::process::Command;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace is there")
-}
-
-/// The text between the first line "```LANGUAGE" and the next "```".
-fn block<'a>(text: &'a str, language: &str) -> &'a str {
-    let start = text.find(&format!("```{language}\n")).expect("the README has such a block") + language.len() + 4;
-    let end = text[start..].find("```").expect("the block ends");
-    &text[start..start + end]
-}
 
 /// Runs the command of an example's README, and compares what it prints with what is written there.
 #[track_caller]
 fn prints_what_its_readme_says(example: &str) {
-    let root = root();
-    let path = root.join("examples").join(example).join("README.md");
-    let readme = std::fs::read_to_string(&path).expect("readable");
-    let command = block(&readme, "sh").trim();
+    let (root, readme) = (common::repository(), readme::of(&format!("examples/{example}")));
+    let (command, output) = (block_with(&readme, "sh", ""), block_with(&readme, "text", ""));
     let ran = Command::new("sh")
-        .args(["-c", command])
+        .args(["-c", command.trim()])
         .current_dir(&root)
         .env("LONGHAUL", env!("CARGO_BIN_EXE_longhaul"))
         .env("LONGHAUL_PLUGINS", root.join("target/plugins"))
@@ -33,7 +20,7 @@ fn prints_what_its_readme_says(example: &str) {
         .output()
         .expect("a shell is there");
     let (printed, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    assert_eq!(printed, block(&readme, "text"), "{errors}");
+    assert_eq!(printed, output, "{errors}");
     assert!(ran.status.success(), "{errors}");
 }
 

@@ -159,6 +159,23 @@ fn rows(run: &str, approval: &str, task: &str) -> Vec<Row> {
             &of_run(&format!("/trajectory?invocation={invocation}")),
             &["trajectories", "show", invocation],
         ),
+        Row {
+            printed_at: "/0",
+            ..row(
+                "/api/v1/runs/{run}/trajectory",
+                &of_run(&format!("/trajectory?invocation={invocation}")),
+                &["trajectories", "export", run, "--agent", "code"],
+            )
+        },
+        Row {
+            at: "/id",
+            printed_at: "/invocation",
+            ..row(
+                "/api/v1/runs/{run}/trajectory",
+                &of_run(&format!("/trajectory?invocation={invocation}")),
+                &["memory", "conversation", invocation],
+            )
+        },
         row("/api/v1/agents", "/api/v1/agents", &["agent", "list"]),
         row("/api/v1/agents/{agent}", "/api/v1/agents/one", &["agent", "show", "one"]),
         row("/api/v1/agents/{agent}/artifact", "/api/v1/agents/one/artifact", &["agent", "artifact", "show", "one"]),
@@ -242,10 +259,10 @@ fn compare(lab: &Lab, web: &Web, Row { path, asked, at, command, printed_at, by 
     }
 }
 
-/// The output of a command: one value, or the lines of an event stream as a list.
+/// The JSON that a command prints: one value, or the lines of an event stream or of an export as a list.
 #[track_caller]
 fn printed(lab: &Lab, arguments: &[&str]) -> Value {
-    if arguments[0] != "attach" {
+    if !matches!(arguments, ["attach", ..] | ["trajectories", "export", ..]) {
         return lab.json(arguments);
     }
     let ran = lab.run(&[&["--json"], arguments].concat()).expect(0);

@@ -74,7 +74,7 @@ pub struct RejectProposal {
     /// The id of the proposal.
     pub proposal: String,
     /// The reason, for people.
-    pub why: String,
+    pub reason: String,
 }
 
 /// The result of a recheck.

@@ -298,7 +298,7 @@ pub struct Status {
     #[serde(default)]
     pub ledger: LedgerView,
     /// The reason for which it waits or ended, in one line.
-    pub why: String,
+    pub reason: String,
     /// The first of `questions`. None: there is none.
     pub question: Option<String>,
     /// The open questions about effects.
@@ -310,7 +310,7 @@ pub struct Status {
     /// The features of the run.
     pub features: Vec<Feature>,
     /// The resources that the run used.
-    pub used: WorkUsage,
+    pub resource_usage: WorkUsage,
     /// The limit of its cost, in millionths of a US dollar. None: there is none.
     pub cost_microdollars_max: Option<u64>,
     /// The limit of its tokens: that of the run, or that of its invocations together.

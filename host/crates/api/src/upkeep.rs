@@ -1,5 +1,7 @@
 //! Requests and responses about the maintenance of a data directory: backups, restores, verification, and the deletion
 //! of expired data. This module carries nothing out.
+//!
+//! `--json` prints [`AuditHead`], [`BackupManifest`] and [`GcReport`] as they are: their fields are published.
 
 use longhaul_core::store::{CollectedContent, ReadTotals};
 use longhaul_core::{Digest, RunId};
@@ -79,20 +81,20 @@ impl AuditHead {
     }
 }
 
-/// The manifest of an archive.
+/// The manifest of an archive, without its files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupManifest {
     /// The version of the archive.
     pub longhaul_backup: u32,
     /// The version of the program that wrote it.
     pub written_by: String,
-    /// When the store was copied, in milliseconds since 1970-01-01 UTC.
+    /// The time of the copy of the store, in milliseconds since 1970-01-01 UTC.
     pub taken_ms: u64,
-    /// Rows of the store.
+    /// The number of rows of the store.
     pub rows: u64,
-    /// Whether secrets are in it.
+    /// Whether it contains secrets.
     pub has_secrets: bool,
-    /// Parts that are missing and cannot be rebuilt.
+    /// The data that it does not contain and that cannot be made again, one line each.
     pub left_out: Vec<String>,
     /// The head of the audit log just before the store was copied; none: an earlier version wrote the archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,25 +102,6 @@ pub struct BackupManifest {
     /// The public key that the manifest is signed by; none: it is unsigned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
-    /// All other entries.
-    pub files: Vec<ArchiveEntry>,
-}
-
-/// One file of an archive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ArchiveEntry {
-    /// The path from the top of the data directory.
-    pub path: String,
-    /// The size of its content.
-    pub bytes: u64,
-    /// The digest of its content, or of the target of a link.
-    pub sha256: Digest,
-    /// The target, if it is a link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<String>,
-    /// Whether it may be executed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub executable: bool,
 }
 
 /// The result of a restore.
@@ -126,7 +109,7 @@ pub struct ArchiveEntry {
 pub struct RestoreReport {
     /// The restored data directory.
     pub home: PathBuf,
-    /// The archive's manifest, without its files.
+    /// The archive's manifest.
     pub manifest: BackupManifest,
     /// Restored files.
     pub files: usize,

@@ -20,7 +20,7 @@
 //! | `wire/graphs.rs` | graphs of steps of code |
 //! | `wire/journal.rs` | invocations, journal entries and replays |
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
-//! | `wire/maintenance.rs` | backups, restores and deletions of expired data |
+//! | `wire/maintenance.rs` | backups and restores |
 //! | `wire/models.rs` | configured, tested and fetched models |
 //! | `wire/plugins.rs` | plugins: lists, builds and installations; inspections, checks and calls of one |
 //! | `wire/projects.rs` | identities and checks of projects, and outcomes of prompts |
@@ -30,6 +30,7 @@
 //! | `wire/schedules.rs` | schedules, tasks and the scheduler |
 //! | `wire/secrets.rs` | secrets by their names |
 //! | `wire/security.rs` | the audit log, and the trust in files and signers |
+//! | `wire/training.rs` | trajectories in the formats of training tools |
 //! | `wire/usage.rs` | usage of runs, and the caps on it |
 
 pub mod agents;
@@ -53,6 +54,7 @@ pub mod runs;
 pub mod schedules;
 pub mod secrets;
 pub mod security;
+pub mod training;
 pub mod usage;
 
 use serde::Serialize;

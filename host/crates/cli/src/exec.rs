@@ -1,15 +1,15 @@
 //! `longhaul exec`: runs a file of untrusted code in the sandbox and prints its output.
 
+use super::code_file::Refusals;
 use super::context::Context;
 use super::exit::Exit;
 use super::order::print_json;
-use super::{grant_args, terminal};
+use super::{code_file, grant_args, terminal};
 use clap::{Args, ValueEnum};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_exec::{Code, Executor, ExecutorPaths, GraphLanguage, Job, JobLimits, JobReport, SOURCE_BYTES_MAX};
 use serde_json::Value;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Longest WASI program that is read, in bytes.
@@ -129,22 +129,9 @@ fn language(args: &ExecArgs) -> fault::Result<GraphLanguage> {
 }
 
 fn read(path: &Path, bytes_max: usize) -> fault::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // One byte more than the limit shows that the file is longer.
-    let most = bytes_max as u64 + 1;
-    if path == Path::new("-") {
-        std::io::stdin().lock().take(most).read_to_end(&mut bytes).context("read standard input")?;
-    } else {
-        let found = std::fs::metadata(path).with_context(|| format!("read `{}`", path.display()))?;
-        // A pipe would hang, and a device has no end.
-        if !found.is_file() {
-            bail!("`{}` is not a file; name one, or pipe source into `longhaul exec - --lang python`", path.display());
-        }
-        let file = std::fs::File::open(path).with_context(|| format!("read `{}`", path.display()))?;
-        file.take(most).read_to_end(&mut bytes).with_context(|| format!("read `{}`", path.display()))?;
-    }
-    if bytes.len() > bytes_max {
-        bail!("`{}` is longer than {bytes_max} bytes; hand data over as a file with --dir", path.display());
-    }
-    Ok(bytes)
+    let refusals = Refusals {
+        not_a_file: "is not a file; name one, or pipe source into `longhaul exec - --lang python`",
+        too_long: format!("is longer than {bytes_max} bytes; hand data over as a file with --dir"),
+    };
+    code_file::read(path, bytes_max, &refusals)
 }

@@ -379,7 +379,7 @@ impl Follower<'_> {
 
     /// Repeats the status of a run that had already ended or that waits: such a run sends no new events.
     fn repeat_what_was_not_said(&self, status: &Status) {
-        let (view, why) = (&self.view, &status.why);
+        let (view, why) = (&self.view, &status.reason);
         match status.summary.status {
             RunStatus::Completed if !view.has_said_end => view.say(&format!("completed: {why}")),
             RunStatus::Parked if !view.has_said_question => {

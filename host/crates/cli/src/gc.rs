@@ -7,7 +7,6 @@ use super::order::print_json;
 use clap::Args;
 use longhaul_api::operations::MaintenanceOperations as _;
 use longhaul_api::upkeep::{GcOptions, GcReport};
-use longhaul_api::wire::maintenance::GcView;
 use longhaul_core::fault;
 use longhaul_report::messages::counted;
 
@@ -39,7 +38,7 @@ pub async fn run(context: &Context, args: GcArgs) -> fault::Result<Exit> {
     };
     let swept = context.collect_garbage(wanted).await?;
     if context.json {
-        print_json(&GcView::from(swept))?;
+        print_json(&swept)?;
     } else {
         print(&swept);
     }

@@ -20,6 +20,7 @@ pub mod bombs;
 mod check;
 mod checkpoint;
 mod children;
+mod code_file;
 mod command_client;
 mod confirm;
 mod conform;

@@ -1,7 +1,8 @@
 //! `longhaul ps` and `longhaul top`: the resources that the machine, runs, child processes and instances use.
 //!
 //! `top` redraws until `q` or Ctrl-C. If standard output is no terminal, or with `--once`, it draws once. The
-//! terminal's settings are restored however the command ends.
+//! terminal's settings are restored however the command ends. It opens a client for each picture: with one for all of them it
+//! would stay the owner of a data directory that has none, and refuse `longhaul serve` until `q`.
 
 use super::context::Context;
 use super::exit::Exit;
@@ -55,6 +56,7 @@ pub async fn ps(context: &Context, args: PsArgs) -> fault::Result<Exit> {
         PsArgs { end: Some(pid), .. } => end(context, pid).await,
         PsArgs { history: Some(minutes), .. } => history(context, minutes).await,
         PsArgs { .. } => {
+            context.client.keep();
             let resources = now(context).await?;
             if context.json {
                 print_json(&Resources::of(resources, samples(context, HISTORY_MINUTES).await?))?;

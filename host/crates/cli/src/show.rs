@@ -42,11 +42,11 @@ fn print_status(status: &Status) {
     let what = if status.branch.is_empty() { "tasks are answered" } else { "features pass" };
     outln!("run {run} of {project}: {}, {} of {} {what}", word_of(*word, *active), passing.0, passing.1);
     let branch = if status.branch.is_empty() { String::new() } else { format!("branch {}, ", status.branch) };
-    outln!("  {branch}{}", messages::used_words(&status.used));
+    outln!("  {branch}{}", messages::used_words(&status.resource_usage));
     outln!("  {}", messages::ledger_words(&status.ledger));
     let asked: Vec<&str> = status.questions.iter().map(|question| question.text.as_str()).collect();
-    if !status.why.is_empty() && status.why != asked.join("; ") {
-        outln!("  {}", status.why);
+    if !status.reason.is_empty() && status.reason != asked.join("; ") {
+        outln!("  {}", status.reason);
     }
     status.questions.iter().for_each(answer::show);
     status.answer_with.iter().for_each(|command| outln!("  answer with: {command}"));

@@ -11,11 +11,12 @@ use longhaul_api::runs::RunRef;
 use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory};
 use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, TrajectoryFilter};
 use longhaul_api::wire::Page;
-use longhaul_api::wire::knowledge::TrajectoryView;
+use longhaul_api::wire::knowledge::{ConversationsView, TrajectoryView};
+use longhaul_api::wire::training::{PreferenceExample, UnpairedExample};
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use longhaul_report::messages;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -181,9 +182,7 @@ pub async fn run(context: &Context, command: TrajectoriesCommand) -> fault::Resu
 pub async fn conversation(context: &Context, one: TrajectoryArg) -> fault::Result<Exit> {
     let found = whole(context, context.which(one.run), one.invocation).await?;
     if context.json {
-        let told =
-            json!({ "invocation": found.id, "conversations": found.conversations, "incomplete": found.incomplete });
-        outln!("{told}");
+        print_json(&ConversationsView::from(found))?;
     } else {
         show_conversations(&found);
         if let Some(why) = &found.incomplete {
@@ -278,7 +277,7 @@ async fn export(
     };
     for one in found.iter().filter(|one| is_exported(one, format)) {
         let whole = whole(context, RunRef::Named(one.run.to_string()), one.id.to_string()).await?;
-        let line = line(&whole, format)?.to_string();
+        let Some(line) = line(whole, format)? else { continue };
         match &mut file {
             Some(file) => writeln!(file, "{line}")?,
             None => terminal::document(&line),
@@ -287,45 +286,23 @@ async fn export(
     Ok(())
 }
 
-/// Turns a rating into a label. A rating in the middle gives none.
-fn label(one: &Trajectory) -> Option<bool> {
-    match one.annotation.rating? {
-        4.. => Some(true),
-        3 => None,
-        _ => Some(false),
-    }
-}
-
 fn is_exported(one: &Trajectory, format: ExportFormat) -> bool {
     match format {
         ExportFormat::Full => true,
-        ExportFormat::Preference => one.annotation.correction.is_some() && one.ending != InvocationEnding::Unfinished,
-        ExportFormat::Unpaired => label(one).is_some() && one.ending != InvocationEnding::Unfinished,
+        ExportFormat::Preference => PreferenceExample::of(one).is_some(),
+        ExportFormat::Unpaired => UnpairedExample::of(one).is_some(),
     }
 }
 
-fn line(one: &Trajectory, format: ExportFormat) -> fault::Result<Value> {
-    let (prompt, completion) = split(one);
-    Ok(match format {
-        ExportFormat::Full => serde_json::to_value(TrajectoryView::from(one.clone()))?,
-        ExportFormat::Preference => {
-            let chosen = json!([{ "role": "assistant", "content": one.annotation.correction }]);
-            json!({ "prompt": prompt, "chosen": chosen, "rejected": completion })
-        }
-        ExportFormat::Unpaired => json!({ "prompt": prompt, "completion": completion, "label": label(one) }),
-    })
+/// The line of a trajectory. None: it was annotated since the list was made, and is not exported any more.
+fn line(one: Trajectory, format: ExportFormat) -> fault::Result<Option<String>> {
+    match format {
+        ExportFormat::Full => json_line(Some(TrajectoryView::from(one))),
+        ExportFormat::Preference => json_line(PreferenceExample::of(&one)),
+        ExportFormat::Unpaired => json_line(UnpairedExample::of(&one)),
+    }
 }
 
-/// The messages before the last reply of the first conversation, and that reply. For an agent that asked no model, its
-/// instruction and its answer.
-fn split(one: &Trajectory) -> (Vec<Value>, Vec<Value>) {
-    let messages = one.conversations.first().map(Vec::as_slice).unwrap_or_default();
-    match messages.iter().rposition(|message| message["role"] == "assistant") {
-        Some(last) => (messages[..last].to_vec(), vec![messages[last].clone()]),
-        None => {
-            let answer = one.answer.as_deref().unwrap_or(&one.summary);
-            let prompt = json!({ "role": "user", "content": one.instruction });
-            (vec![prompt], vec![json!({ "role": "assistant", "content": answer })])
-        }
-    }
+fn json_line(exported: Option<impl Serialize>) -> fault::Result<Option<String>> {
+    Ok(exported.map(|exported| serde_json::to_string(&exported)).transpose()?)
 }

@@ -26,6 +26,8 @@ mod restore;
 pub use archive::{ArchiveParts, write};
 pub use restore::{PreparedStore, restore};
 
+use longhaul_core::Digest;
+use serde::{Deserialize, Serialize};
 use std::path::{Component, Path, PathBuf};
 
 /// The version of the archive. Those of version 1 are unsigned, and record no modes.
@@ -48,6 +50,23 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// Files of an archive.
 const FILES_MAX: usize = 1_000_000;
+
+/// One file of an archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ArchiveEntry {
+    /// The path from the top of the data directory.
+    path: String,
+    /// The size of its content.
+    bytes: u64,
+    /// The digest of its content, or of the target of a link.
+    sha256: Digest,
+    /// The target, if it is a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    link: Option<String>,
+    /// Whether it may be executed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    executable: bool,
+}
 
 /// The path of an entry, if it is valid: plain names only, below one of the allowed places.
 fn checked(path: &Path) -> Option<PathBuf> {

@@ -127,7 +127,7 @@ struct TimelineRow {
 
 impl RunReport {
     fn of(status: Status, events: &[RunEvent], parts: &[CarriedInvocation], decisions: Vec<Decision>) -> Self {
-        let Status { summary, branch, why, features, used, synthesis: answer, ledger, .. } = status;
+        let Status { summary, branch, reason, features, resource_usage, synthesis: answer, ledger, .. } = status;
         let last_ms = events.last().map_or(summary.created_ms, |event| event.at_ms);
         let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(&event.event)).count();
         Self {
@@ -136,7 +136,7 @@ impl RunReport {
             directory: summary.directory,
             branch,
             status: summary.status,
-            reason: why,
+            reason,
             created_ms: summary.created_ms,
             last_ms,
             duration_ms: last_ms.saturating_sub(summary.created_ms),
@@ -145,7 +145,7 @@ impl RunReport {
             stops: count(|event| matches!(event, Event::Paused | Event::Parked { .. })),
             features: features.into_iter().map(|feature| FeatureRow::of(feature, events)).collect(),
             commits: commits(events),
-            resource_usage: used,
+            resource_usage,
             answer,
             ledger,
             agents: shares::of(events, parts),
@@ -387,12 +387,12 @@ mod tests {
             summary,
             branch: "longhaul/p".into(),
             asked: None,
-            why: "the end".into(),
+            reason: "the end".into(),
             question: None,
             synthesis: None,
             ledger: LedgerView::default(),
             features: vec![Feature::new(spec)],
-            used: used(120),
+            resource_usage: used(120),
             questions: Vec::new(),
             answer_with: Vec::new(),
             cost_microdollars_max: None,

@@ -79,7 +79,7 @@ impl AgentOperations for ServiceOperations<'_> {
     }
 }
 
-/// Carries out work in a task of its own, so that it goes on to its end, also when nobody waits for it any more.
+/// Carries out work in a task of its own, so that it goes on to its end even if its caller stops waiting.
 async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = fault::Result<T>> + Send + 'static,
 ) -> fault::Result<T> {
@@ -115,7 +115,7 @@ impl AgentExecutor for ServiceExecutor {
         };
         let carried = match self.0.carry_out(&run, code, work).await {
             Ok(carried) => carried?,
-            // It was refused before there was a run, or cannot go on: somebody has to do something.
+            // It was refused before there was a run, or cannot go on: a person has to act.
             Err(error) => ExecutionResult::failed(format!("{error:#}"), false),
         };
         Some(ExecutionResult { run: Some(run), duration_seconds: since.elapsed().as_secs_f64(), ..carried })
@@ -195,19 +195,21 @@ impl Service {
             (Some(synthesis), _) => {
                 serde_json::from_str::<String>(&synthesis.answer).unwrap_or_else(|_| synthesis.answer.clone())
             }
-            (None, Some(_)) => status.why.clone(),
-            (None, None) => format!("{passing} of {kept} features pass, on branch {}\n{}", status.branch, status.why),
+            (None, Some(_)) => status.reason.clone(),
+            (None, None) => {
+                format!("{passing} of {kept} features pass, on branch {}\n{}", status.branch, status.reason)
+            }
         };
         let error = match stored.state.status() {
             RunStatus::Completed => {
                 return Ok(ExecutionResult { success: true, stdout, ..ExecutionResult::default() });
             }
             RunStatus::Parked => {
-                format!("run {run} waits for a person: {}; answer it, then: longhaul resume {run}", status.why)
+                format!("run {run} waits for a person: {}; answer it, then: longhaul resume {run}", status.reason)
             }
             RunStatus::Paused => format!("run {run} is paused; go on with `longhaul resume {run}`"),
-            RunStatus::Incomplete => format!("run {run} ended, and {passing} of {kept} pass: {}", status.why),
-            _ => format!("run {run} failed: {}", status.why),
+            RunStatus::Incomplete => format!("run {run} ended, and {passing} of {kept} pass: {}", status.reason),
+            _ => format!("run {run} failed: {}", status.reason),
         };
         Ok(ExecutionResult { stdout, exit_code: 1, ..ExecutionResult::failed(error, false) })
     }
@@ -217,12 +219,12 @@ fn is_over(status: RunStatus) -> bool {
     matches!(status, RunStatus::Completed | RunStatus::Incomplete | RunStatus::Failed | RunStatus::Abandoned)
 }
 
-/// Whether a run has work to do that nobody has to allow first.
+/// Whether a run has work to do that needs no approval first.
 fn goes_on(status: RunStatus) -> bool {
     matches!(status, RunStatus::New | RunStatus::Planning | RunStatus::Working)
 }
 
-/// Waits until nobody works on a run any more; answers what ended it, if it was not the run itself.
+/// Waits until a run is inactive; returns the error that stopped it, if it did not end by itself.
 async fn until_gone(mut watching: Subscription) -> Option<String> {
     loop {
         match watching.receiver.recv().await {

@@ -1,4 +1,4 @@
-//! Approvals and the rules of runs: listed, answered, revoked.
+//! Lists, answers and revokes approvals and the rules of runs.
 
 use super::{RunRef, Service, ServiceOperations};
 use longhaul_api::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
@@ -175,7 +175,7 @@ impl Service {
         Ok(!open.iter().any(|one| one.subject.invocation == *invocation))
     }
 
-    /// A run that nobody works on, after it heard of the answers that were kept and that a kill kept from it.
+    /// An inactive run, after it received the stored answers that a kill kept from it.
     pub(super) async fn told_of_answers(&self, stored: StoredRun) -> fault::Result<StoredRun> {
         let run = stored.record.run.clone();
         let answered = approvals::list(&*self.host.store, &run)?;

@@ -30,7 +30,7 @@ impl Service {
         question: AskRequest,
         named: Option<RunId>,
     ) -> fault::Result<AffectedRun> {
-        // What earlier asks came to is remembered meanwhile; nobody waits for it.
+        // The outcomes of earlier asks are stored in memory meanwhile; this ask does not wait for them.
         self.remember_due_soon();
         let AskRequest { directory, goal, dispatch, plan, models } = question;
         let directory =
@@ -48,7 +48,7 @@ impl Service {
         let created_ms = self.host.clock.now_ms();
         let mut batch = Batch::new();
         let mut pins = plugin_set::pin(&self.host, &config, &directory, &mut batch)?;
-        // Nothing is judged, so nobody who judges has to be loaded.
+        // Nothing is judged, so no evaluator is loaded.
         pins.retain(|table, _| table != PYTHON_CHECKS && table != "evaluator");
         let record = RunRecord {
             run: named.unwrap_or_else(|| RunId::derive(&config.project.name, created_ms, &self.host.fresh_seed())),
@@ -67,7 +67,7 @@ impl Service {
             created_ms,
         };
         let _begins = self.locks.begin(&record.run);
-        // Once it is stored somebody may want to go on with it, and must not before it is taken up here.
+        // Once it is stored another request may resume it, and must not before it is active here.
         let _alone = self.locks.take(keyed_lock::of_run(&record)).await;
         let begin = begin(self, &record, &config).await?;
         // What the harness refuses is refused before there is a run.

@@ -1,4 +1,4 @@
-//! Upkeep of a data directory: copied into a file, read from end to end, and cleared of what nobody needs.
+//! Maintenance of a data directory: backup into a file, verification of the store, and deletion of expired data.
 
 use super::{Service, ServiceOperations};
 use longhaul_api::operations::MaintenanceOperations;
@@ -98,7 +98,7 @@ impl Service {
         Ok(())
     }
 
-    /// Content is stored before what names it: while somebody is about to name some, none goes.
+    /// Content is stored before the rows that reference it, so it is deleted only while no operation stores any.
     async fn collect_content(&self, swept: &mut GcReport) -> fault::Result<()> {
         let busy = || {
             let active = self.active_runs().len();

@@ -46,7 +46,7 @@ impl Service {
         let claimed = self.claimed(&directory, &config).await?;
         self.keep_guards(&directory, &claimed.id, &config).await?;
         config.project.id.clone_from(&claimed.id);
-        // What the operator hands over needs nobody's consent.
+        // A plan that the operator passes needs no consent.
         let until = match config.plan.accept {
             PlanAcceptance::Ask if plan.is_none() => StopCondition::Plan,
             PlanAcceptance::Ask | PlanAcceptance::Auto => until,
@@ -119,7 +119,7 @@ impl Service {
             // What is beside a tree under its name, for example while it is replaced, is that run's affair.
             let name = entry.file_name().to_string_lossy().into_owned();
             if !known.iter().any(|run| name.contains(run.as_str())) {
-                // What cannot be removed is in nobody's way.
+                // An entry that cannot be removed disturbs no run.
                 let _ = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
             }
         }

@@ -44,7 +44,7 @@ impl FeatureOperations for ServiceOperations<'_> {
     }
 
     async fn reject_proposal(&self, request: RejectProposal) -> fault::Result<AffectedRun> {
-        let RejectProposal { run, proposal, why } = request;
-        self.0.reject_proposal(&run, &proposal, &why).await
+        let RejectProposal { run, proposal, reason } = request;
+        self.0.reject_proposal(&run, &proposal, &reason).await
     }
 }

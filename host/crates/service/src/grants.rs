@@ -3,7 +3,7 @@
 //! Read from what is recorded: calls of tools, of agents and of models are events, with the addresses that a call names;
 //! secrets that a tool or a server was handed are in the audit log. A server is started to list its tools, too: that
 //! alone is no use of it. What a called tool did with its directories, its settings and hosts that no call names is not
-//! recorded, so nobody can tell whether it was used. Refuses to guess: such a grant is neither used nor unused.
+//! recorded, so its use is unknown. Refuses to guess: such a grant is neither used nor unused.
 
 use super::Service;
 use longhaul_api::security::{GrantUsage, RunGrants};
@@ -102,7 +102,7 @@ impl Recorded {
             },
             ("project", "") => certain(self.reads_goal),
             ("notify", _) if !self.has_told => PowerUsage::Unused,
-            // Letters that were sent are forgotten; checks, memory, telemetry and walls are not told of by events.
+            // Sent notifications are deleted, and no event records checks, memory, telemetry and walls.
             _ => PowerUsage::Unknown,
         }
     }
@@ -208,7 +208,7 @@ impl Service {
 
     /// Powers that a run had, at its beginning or when it went on.
     fn able(&self, record: &RunRecord) -> fault::Result<BTreeSet<Power>> {
-        // A run whose own file cannot be read any more had powers that nobody can name.
+        // The powers of a run whose own file cannot be read any more are unknown.
         let mut able = record.config().map(|config| powers::of(&config)).unwrap_or_default();
         if let Some(bytes) = self.host.store.get(Table::States, &powers::key_of_run(&record.run))? {
             able.extend(serde_json::from_slice::<BTreeSet<Power>>(&bytes)?);

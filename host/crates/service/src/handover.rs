@@ -10,7 +10,7 @@ use longhaul_core::RunId;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// How often it is looked which runs have stopped, where nobody tells.
+/// The longest wait for a notice of a changed run, before the active runs are looked at again.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// How long requests of others that are being answered are waited for: as long as work that is handed over.

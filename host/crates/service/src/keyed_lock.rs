@@ -1,4 +1,4 @@
-//! Whose turn it is to take up a run, or to start one of a project.
+//! Locks by which one task at a time starts or changes a run, or starts one of a project.
 //!
 //! Two orders of one run, or two runs of one project, go one after the other: each looks at what is there before it
 //! changes it. Others do not wait for them: one may have a memory to ask that does not answer, or a component to
@@ -24,13 +24,13 @@ pub(super) struct KeyedLockGuard(
 );
 
 impl KeyedLock {
-    /// Waits until nobody else has any of these.
+    /// Waits until no other task holds any of these.
     pub(super) async fn take(&self, names: impl IntoIterator<Item = String>) -> KeyedLockGuard {
-        // In one order for everybody, or two who want several would wait for each other.
+        // Every task takes them in the same order, or two tasks that need several would wait for each other.
         let names: BTreeSet<String> = names.into_iter().collect();
         let locks: Vec<_> = {
             let mut waiting = lock(&self.waiting);
-            // Those that nobody has or waits for any more.
+            // Drops the locks that no task holds or waits for any more.
             waiting.retain(|_, one| Arc::strong_count(one) > 1);
             names.into_iter().map(|name| Arc::clone(waiting.entry(name).or_default())).collect()
         };

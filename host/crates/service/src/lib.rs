@@ -6,40 +6,40 @@
 //! | file | holds |
 //! |---|---|
 //! | `lib.rs` | the entry, and which runs are active here |
-//! | `projects.rs` | projects: made, listed |
-//! | `runs.rs` | runs: the operations on them |
-//! | `features.rs` | features of runs: the operations on them |
+//! | `projects.rs` | the creation and the list of projects |
+//! | `runs.rs` | the operations on runs |
+//! | `features.rs` | the operations on features of runs |
 //! | `journal.rs` | journals and events of runs |
-//! | `approvals.rs` | what people are asked about calls of tools |
-//! | `backup.rs` | upkeep: backup, check, collection |
-//! | `begin.rs` | a run is started |
+//! | `approvals.rs` | approvals of tool calls, and the rules of runs |
+//! | `backup.rs` | backup, verification, and deletion of expired data |
+//! | `begin.rs` | the start of a run |
 //! | `codes.rs` | the codes of errors |
-//! | `ask.rs` | an ask is started |
+//! | `ask.rs` | the start of an ask |
 //! | `orders.rs` | resume, pause, abandon, edit |
-//! | `answers.rs` | answers to what a run waits with, and taken back |
-//! | `reverts.rs` | back to an earlier commit; the log of commits |
-//! | `recheck.rs` | checks of passing features, once more |
+//! | `answers.rs` | answers to questions about effects, and their withdrawal |
+//! | `reverts.rs` | reverts to an earlier commit; the log of commits |
+//! | `recheck.rs` | repeated checks of passing features |
 //! | `handover.rs` | the end of an owner that serves other processes |
-//! | `served.rs` | the other processes that are served |
-//! | `query.rs` | which run is meant, and how it stands |
+//! | `served.rs` | the registry of client processes |
+//! | `query.rs` | lookup and status of runs |
 //! | `decisions.rs` | the decisions of a project |
-//! | `proposals.rs` | what agents proposed, and what a person makes of it |
-//! | `mcp.rs` | what a person accepts of an MCP server |
-//! | `replay.rs` | invocations run again and compared |
-//! | `resources.rs` | what is used of the machine |
+//! | `proposals.rs` | proposals of agents, and their acceptance or rejection |
+//! | `mcp.rs` | descriptions of MCP servers, which people accept |
+//! | `replay.rs` | replays of invocations |
+//! | `resources.rs` | the resource usage of the machine |
 //! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs |
-//! | `checkpoints.rs` | runs as they stand, taken elsewhere and back |
-//! | `graphs.rs` | steps of code that build on each other |
-//! | `agents.rs` | agents, and those of them that are asks or runs |
+//! | `checkpoints.rs` | export and import of checkpoints |
+//! | `graphs.rs` | graphs of code steps |
+//! | `agents.rs` | agents, and the execution of those that are asks or runs |
 //! | `schedules.rs` | schedules of agents, and tasks |
-//! | `memory.rs` | what a project remembers of its runs |
-//! | `tokens.rs` | who is let in over HTTP |
-//! | `watch.rs` | watching a run that is worked on here |
-//! | `news.rs`, `listeners.rs` | changes of runs, told to all who listen |
-//! | `security.rs` | the audit log, trust, and which project a checkout is |
-//! | `grants.rs` | grants against what runs did of them |
-//! | `keyed_lock.rs` | who may take up which run |
-//! | `trajectories.rs` | what agents were told, said and did, and what a person says of it |
+//! | `memory.rs` | the memory of a project |
+//! | `tokens.rs` | API tokens |
+//! | `watch.rs` | watchers of runs that are active here |
+//! | `news.rs`, `listeners.rs` | changes of runs, and their listeners |
+//! | `security.rs` | the audit log, trust, and the projects of checkouts |
+//! | `grants.rs` | the use of grants by runs |
+//! | `keyed_lock.rs` | locks of runs and projects |
+//! | `trajectories.rs` | trajectories of agents, and their annotations |
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -116,27 +116,27 @@ pub use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, T
 pub use served::FollowerGuard;
 pub use watch::watch_here;
 
-/// What a service of one data directory works with. The program makes it.
+/// The components of a service, for one data directory. The program makes them.
 pub struct ServiceParts {
-    /// Of which runs something was written.
+    /// The runs whose rows were written.
     pub changed_runs: Arc<ChangedRuns>,
     /// Graphs of steps of code.
     pub graphs: Arc<longhaul_graph_runner::GraphService>,
     /// Agents, their schedules and tasks.
     pub agents: Arc<longhaul_scheduler::SchedulerService>,
-    /// What the program gives to the models that it asks.
+    /// The environment of models: what the program gives to each.
     pub environment: ProgramEnvironment,
     /// Sends notifications.
     pub notifier: Arc<Notifier>,
-    /// What is used of the machine, and whether there is room.
+    /// Measures the use of the machine, and decides whether there is room for more work.
     pub resources: Arc<Monitor>,
-    /// Makes what memory is kept and found with.
+    /// Makes the storage and the ranking of memory.
     pub memories: Arc<dyn MemoryFactory>,
-    /// Makes clients of the servers that machines share runs on.
+    /// Makes clients of the servers on which machines share runs.
     pub shares: Arc<dyn RunShareFactory>,
     /// Remembers runs that have ended.
     pub rememberer: Arc<Rememberer>,
-    /// What plugins are loaded, confined and served with.
+    /// Loads plugins, confines them and serves their calls.
     pub host: Arc<PluginHost>,
 }
 
@@ -151,34 +151,35 @@ pub struct Service {
     shares: Arc<dyn RunShareFactory>,
     rememberer: Arc<Rememberer>,
     active: Mutex<HashMap<RunId, Active>>,
-    /// Sends letters, from the first run that is worked on here, or the scheduler.
+    /// The task that delivers notifications. The first active run, or the scheduler, starts it.
     courier: Mutex<Option<tokio::task::JoinHandle<()>>>,
-    /// Held while a run is looked for and taken up, so that no run gets two actors.
+    /// Held while a run is looked up and started, so that no run gets two actors.
     locks: KeyedLock,
-    /// Runs that have ended are remembered here, behind their end.
+    /// The tasks that store memory of ended runs.
     remembering: Mutex<JoinSet<()>>,
-    /// Held while checks are run again: they share the copy that they run on.
+    /// Held during a recheck: all rechecks share one copy.
     rechecking: tokio::sync::Mutex<()>,
-    /// Who sends telemetry.
+    /// The exporters of telemetry.
     reporting: Mutex<exporters::TelemetryReporter>,
     counted: Mutex<exporters::EventTotals>,
-    /// Done once: what a kill cut off was cut off in another process.
+    /// Set once the reverts that an earlier process left unfinished are finished.
     reverts_finished: tokio::sync::OnceCell<()>,
-    /// Who is served, and whether that comes to its end.
+    /// The client processes, and whether this process is handing over.
     served: served::Served,
-    /// Who wants to hear of runs that are taken up, let go of, or changed.
+    /// The listeners to runs that become active, become inactive, or change.
     listeners: listeners::Listeners,
-    /// How many tokens were removed by this process.
+    /// The number of tokens that this process removed.
     tokens_removed: tokio::sync::watch::Sender<u64>,
-    /// Runs in short.
+    /// The cached summaries of runs.
     index: RunIndex<CachedRun>,
-    /// Held by all who may store content before they name it, and alone by who removes what nothing names.
+    /// Shared by operations that store content before they reference it; exclusive to the deletion of unreferenced
+    /// content.
     naming: tokio::sync::RwLock<()>,
-    /// What plugins are loaded, confined and served with. The last to go: it holds the lock of the data directory.
+    /// Loads plugins, confines them and serves their calls. Dropped last: it holds the lock of the data directory.
     host: Arc<PluginHost>,
 }
 
-/// What is kept of each run.
+/// A cached run.
 #[derive(Clone)]
 struct CachedRun {
     summary: RunSummary,
@@ -186,7 +187,7 @@ struct CachedRun {
     has_approvals: bool,
 }
 
-/// The operations of a service, once it is certain that they may begin: what each one does.
+/// The operations of a service. A call reaches them once it is certain that it may begin.
 struct ServiceOperations<'a>(&'a Arc<Service>);
 
 /// A client in the process of the service.
@@ -257,7 +258,7 @@ impl Service {
         expect_whole_paths(&request)?;
         let _answering = self.served.begin(O::HANDLING).await;
         self.resources.watch();
-        // Before anybody sees a run whose branch has moved and whose features have not.
+        // First, so that no response shows a run whose branch has moved and whose features have not.
         self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
         let _naming = match O::HANDLING {
             Handling::Maintain => None,
@@ -286,7 +287,7 @@ impl Service {
         record::events_after(&*self.host.store, run, after, 1_000)
     }
 
-    /// Has letters sent from now on.
+    /// Delivers notifications from now on.
     pub fn send_notifications(&self) {
         let notifier = Arc::clone(&self.notifier);
         let courier = || tokio::spawn(async move { notifier.deliver_for_ever().await });

@@ -1,4 +1,4 @@
-//! What a person accepts of an MCP server.
+//! Descriptions of MCP servers, which a person accepts.
 
 use super::Service;
 use longhaul_api::projects::{AcceptMcp, AcceptedMcp, DescribeMcp, McpTools};

@@ -1,4 +1,4 @@
-//! What a project remembers: listed, searched, shown, forgotten, exported.
+//! The memory of a project: lists, searches, shows, deletes and exports entries.
 
 use super::{Service, ServiceOperations};
 use longhaul_api::memory::{
@@ -211,7 +211,7 @@ async fn of_key(
     Ok(found)
 }
 
-/// Marks one as a person's own words, where nobody changed it meanwhile.
+/// Marks an entry as a person's own words, unless it was changed meanwhile.
 async fn promote(memory: &dyn MemoryBackend, record: &RunRecord, one: MemoryItem) -> fault::Result<MemoryItem> {
     let namespace = namespace(one.shelf, record);
     let changed =

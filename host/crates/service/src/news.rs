@@ -1,6 +1,6 @@
-//! Which runs there is something new of, for those who watch all of them.
+//! Notices of changed runs, for watchers of all runs.
 //!
-//! What is new is in the store; this only says where to look. Who is slow hears that they missed something.
+//! The changes are in the store; a notice only names the run. Slow watchers are told that they missed notices.
 
 use super::Service;
 use longhaul_core::RunId;
@@ -9,7 +9,7 @@ use longhaul_records::record;
 use tokio::sync::broadcast;
 
 impl Service {
-    /// Hears from now on of each run that is taken up, let go of, or changed while nobody works on it.
+    /// Receives from now on a notice of each run that becomes active or inactive, or changes while it is inactive.
     pub fn news(&self) -> broadcast::Receiver<RunId> {
         self.listeners.0.subscribe()
     }
@@ -24,7 +24,7 @@ impl Service {
         record::last_event(&*self.host.store, run)
     }
 
-    /// Something is new of a run. Nobody listening is no error.
+    /// Notifies of a change of a run. To have no listener is no error.
     pub(super) fn tell(&self, run: &RunId) {
         let _ = self.listeners.0.send(run.clone());
     }

@@ -193,7 +193,7 @@ async fn live_holding(
         .await;
 }
 
-/// Nobody should be told that a run was paused, or given up, that was over before.
+/// Refuses to pause or abandon a run that is over: no response may say that it was paused or abandoned.
 fn refuse_idle(stored: &StoredRun, input: &Input) -> fault::Result<()> {
     use RunStatus::{Abandoned, Completed, Failed, Incomplete};
     let status = stored.state.status();

@@ -1,4 +1,4 @@
-//! What agents proposed: accepted, rejected. To accept is the order that a person could have given.
+//! Accepts and rejects proposals of agents. To accept one gives the order that a person could have given.
 
 use super::{RunRef, Service};
 use longhaul_api::runs::AffectedRun;

@@ -57,7 +57,7 @@ impl Service {
         // Before the list of active runs is looked at below, which is held up to the end of the statement.
         let waits = self.handle(&record.run).and_then(|handle| handle.waits());
         let room = |why| format!("waits for room on this machine, and goes on by itself when there is some: {why}");
-        let why = waits.map_or_else(|| why(&record.run, state), room);
+        let reason = waits.map_or_else(|| why(&record.run, state), room);
         Ok(Status {
             summary: self.summary(stored)?,
             branch: record.branch.clone(),
@@ -70,12 +70,12 @@ impl Service {
                 state.counts.replans,
                 self.lock().contains_key(&record.run),
             )?,
-            why,
+            reason,
             question: questions.first().map(|question| question.text.clone()),
             questions,
             answer_with: self.commands(stored)?,
             features: state.features.clone(),
-            used: state.used,
+            resource_usage: state.used,
             cost_microdollars_max: state.limits.cost_microdollars_max,
             tokens_max: state.limits.tokens_max.unwrap_or_else(|| tokens_of_all(state, &config)),
         })

@@ -134,7 +134,7 @@ async fn run_again(
     Ok(replayed)
 }
 
-/// A replay asks nobody: models, tools and checks are answered from the journal or not at all.
+/// A replay sends no request: models, tools and checks are answered from the journal or not at all.
 fn setup(
     host: &Arc<PluginHost>,
     record: &RunRecord,

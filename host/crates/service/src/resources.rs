@@ -1,4 +1,4 @@
-//! What is used of the machine: asked of who watches it, with the runs that it knows nothing of.
+//! The resource usage of the machine, as the monitor reports it, with the runs, which the monitor does not know.
 
 use super::{Service, ServiceOperations};
 use longhaul_api::agents::{ListTasks, StatusFilter};

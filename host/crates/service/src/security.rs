@@ -123,7 +123,7 @@ impl Service {
         Ok(config)
     }
 
-    /// Refuses to work with a file whose powers nobody agreed to.
+    /// Refuses a file whose powers no person agreed to.
     pub(super) fn expect_trust(&self, directory: &Path, config: &Config) -> fault::Result<()> {
         trust::expect(&*self.host.store, directory, config)
     }

@@ -1,4 +1,4 @@
-//! What runs do, sent to the operator's collector, and summed up for Prometheus. Nothing waits for a collector.
+//! Events of runs, sent to the operator's collector, and summed up for Prometheus. Nothing waits for a collector.
 
 use super::exporters::{EventTotals, TelemetryReporter};
 use super::{RunNotification, Service, watch_here};
@@ -89,7 +89,7 @@ fn take(reporting: &Mutex<TelemetryReporter>) -> TelemetryReporter {
     std::mem::take(&mut *reporting.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Until nobody works on the run here.
+/// Passes the events of a run to its watcher until the run is inactive here.
 async fn follow(service: Arc<Service>, run: RunId, mut watcher: Watcher) {
     let (sender, mut receiver) = mpsc::channel(256);
     let watching = tokio::spawn(async move { watch_here(&service, &run, 0, &sender).await });

@@ -1,4 +1,4 @@
-//! The tokens that let somebody in over HTTP: made, listed, removed, looked up.
+//! API tokens: creation, list, removal and lookup.
 //!
 //! A token is `lh_`, 16 digits that say which one it is, `_`, and 64 digits that are 256 bits of the system's randomness.
 //! Only the digest of the latter is kept, so neither the store nor a backup of it lets anybody in, and a token is shown
@@ -70,7 +70,7 @@ impl TokenOperations for ServiceOperations<'_> {
 }
 
 impl Service {
-    /// The token that a client sent; none where it lets nobody in, for whatever reason.
+    /// The token that a client sent; none if it is invalid, for whatever reason.
     pub fn token(&self, sent: &str) -> fault::Result<Option<AccessToken>> {
         let Some(PresentedToken { id, secret }) = PresentedToken::parse(sent) else { return Ok(None) };
         let Some(bytes) = self.host.store.get(Table::States, &key(id))? else { return Ok(None) };

@@ -13,15 +13,15 @@ use tokio::sync::mpsc::{self, OwnedPermit};
 /// How long a watcher may not read at all before it is let go.
 const READER_WAIT: Duration = Duration::from_secs(30);
 
-/// Sends what is stored, then what comes, until nobody works on the run. It never waits for long: the run does
-/// not at all, and a watcher that does not read is let go.
+/// Sends stored events, then live ones, until the run is inactive. It never waits for long: the run does not wait at
+/// all, and a watcher that does not read is disconnected.
 pub async fn watch_here(service: &Service, run: &RunId, after: u64, sender: &mpsc::Sender<RunNotification>) {
     // Kept for the last word, which must not need room.
     let Ok(last_word) = sender.clone().reserve_owned().await else { return };
     Watcher { service, run, last: after, sender, is_behind: false, waits_max: READER_WAIT }.watch(last_word).await;
 }
 
-/// Who watches a run from here.
+/// A watcher of a run that is active here.
 struct Watcher<'a> {
     service: &'a Service,
     run: &'a RunId,

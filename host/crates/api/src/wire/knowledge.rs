@@ -349,3 +349,21 @@ impl From<InnerTrajectory> for TrajectoryView {
         }
     }
 }
+
+/// The conversations of an agent in one invocation, which are its working memory.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConversationsView {
+    /// The invocation.
+    pub invocation: String,
+    /// One list of messages for each conversation, in the form of chat endpoints.
+    pub conversations: Vec<Vec<Value>>,
+    /// The reason why `conversations` may be incomplete; null: it is complete.
+    pub incomplete: Option<String>,
+}
+
+impl From<InnerTrajectory> for ConversationsView {
+    fn from(inner: InnerTrajectory) -> Self {
+        let InnerTrajectory { id, conversations, incomplete, .. } = inner;
+        Self { invocation: id.as_str().to_owned(), conversations, incomplete }
+    }
+}

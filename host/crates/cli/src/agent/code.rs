@@ -1,5 +1,6 @@
 //! The code and the settings of an agent, as arguments of the command line.
 
+use super::super::code_file::{self, Refusals};
 use super::super::context::Context;
 use super::super::grant_args;
 use base64::Engine as _;
@@ -7,11 +8,10 @@ use clap::Args;
 use longhaul_agents::{
     AgentCode, AgentGrants, AgentLimits, AgentPatch, NewAgent, SOURCE_BYTES_MAX, SummaryBy, WASM_BYTES_MAX,
 };
-use longhaul_core::fault::{self, Context as _, Fault, bail};
+use longhaul_core::fault::{self, Context as _, Fault};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_core::{Digest, Name};
 use serde_json::Value;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
@@ -68,22 +68,11 @@ fn source(path: &Path) -> fault::Result<String> {
 }
 
 fn bytes(path: &Path, bytes_max: usize) -> fault::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let name = || format!("read `{}`", path.display());
-    let most = bytes_max as u64 + 1;
-    if path == Path::new("-") {
-        std::io::stdin().lock().take(most).read_to_end(&mut bytes).context("read standard input")?;
-    } else {
-        // A pipe would hang, and a device has no end.
-        if !std::fs::metadata(path).with_context(name)?.is_file() {
-            bail!("`{}` is not a file", path.display());
-        }
-        std::fs::File::open(path).with_context(name)?.take(most).read_to_end(&mut bytes).with_context(name)?;
-    }
-    if bytes.len() > bytes_max {
-        bail!("`{}` has more than {bytes_max} bytes, and no more are kept; hand data over with --dir", path.display());
-    }
-    Ok(bytes)
+    let refusals = Refusals {
+        not_a_file: "is not a file",
+        too_long: format!("has more than {bytes_max} bytes, and no more are kept; hand data over with --dir"),
+    };
+    code_file::read(path, bytes_max, &refusals)
 }
 
 #[derive(Args, Debug)]

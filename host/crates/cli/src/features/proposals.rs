@@ -72,8 +72,8 @@ pub async fn accept(context: &Context, run: RunRef, AcceptArgs { id, directory }
 }
 
 /// `reject`.
-pub async fn reject(context: &Context, run: RunRef, RejectArgs { id, why }: RejectArgs) -> fault::Result<Exit> {
-    print_done(context, &context.reject_proposal(RejectProposal { run, proposal: id, why }).await?, "rejected")
+pub async fn reject(context: &Context, run: RunRef, RejectArgs { id, why: reason }: RejectArgs) -> fault::Result<Exit> {
+    print_done(context, &context.reject_proposal(RejectProposal { run, proposal: id, reason }).await?, "rejected")
 }
 
 async fn all(context: &Context, run: RunRef) -> fault::Result<Vec<Proposal>> {

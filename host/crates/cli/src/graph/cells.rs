@@ -4,9 +4,9 @@
 //! Jupytext. A cell without a name is called by its number. Text before the first such line is a cell, too, unless it
 //! is blank.
 
+use crate::code_file::{self, Refusals};
 use longhaul_core::fault::{self, Context as _, bail};
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::path::Path;
 
 /// Longest file of cells, in bytes.
@@ -14,23 +14,11 @@ pub const FILE_BYTES_MAX: usize = 64 << 20;
 
 /// Reads UTF-8 text, with or without a byte order mark.
 pub fn read(path: &Path, bytes_max: usize) -> fault::Result<String> {
-    let mut bytes = Vec::new();
-    // One byte more than the limit shows that the file is longer.
-    let most = bytes_max as u64 + 1;
-    if path == Path::new("-") {
-        std::io::stdin().lock().take(most).read_to_end(&mut bytes).context("read standard input")?;
-    } else {
-        let found = std::fs::metadata(path).with_context(|| format!("read `{}`", path.display()))?;
-        // A pipe would hang, and a device has no end.
-        if !found.is_file() {
-            bail!("`{}` is not a file; name one, or `-` for standard input", path.display());
-        }
-        let file = std::fs::File::open(path).with_context(|| format!("read `{}`", path.display()))?;
-        file.take(most).read_to_end(&mut bytes).with_context(|| format!("read `{}`", path.display()))?;
-    }
-    if bytes.len() > bytes_max {
-        bail!("`{}` is longer than {bytes_max} bytes; give the data to the steps as a file with --dir", path.display());
-    }
+    let refusals = Refusals {
+        not_a_file: "is not a file; name one, or `-` for standard input",
+        too_long: format!("is longer than {bytes_max} bytes; give the data to the steps as a file with --dir"),
+    };
+    let bytes = code_file::read(path, bytes_max, &refusals)?;
     text(bytes).with_context(|| format!("`{}`", path.display()))
 }
 

@@ -368,7 +368,7 @@ fn asks(status: &Status, about: Option<&OpenQuestion>, feature: Option<&str>) ->
             let found = found.with_context(|| format!("there is no feature `{id}`"))?;
             blocked(found).then(|| found.why.clone())
         }
-        None => (status.summary.status == RunStatus::Parked).then(|| status.why.clone()),
+        None => (status.summary.status == RunStatus::Parked).then(|| status.reason.clone()),
     };
     let question = waits
         .with_context(|| format!("run {} asks nothing here; longhaul_status shows what it does", status.summary.run))?;

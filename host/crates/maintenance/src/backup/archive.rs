@@ -1,12 +1,13 @@
 //! Writing an archive. Refuses to write over a file, and to follow a link.
 
-use super::{FILE_BYTES_MAX, FILES_MAX, MANIFEST, SIGNATURE, STATE, VERSION, may_be_link};
-use longhaul_api::upkeep::{ArchiveEntry, AuditHead, BackupManifest, WrittenArchive};
+use super::{ArchiveEntry, FILE_BYTES_MAX, FILES_MAX, MANIFEST, SIGNATURE, STATE, VERSION, may_be_link};
+use longhaul_api::upkeep::{AuditHead, BackupManifest, WrittenArchive};
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::store::Store;
 use longhaul_core::{Digest, RunId};
 use longhaul_home::Home;
 use longhaul_security::signing::SigningKey;
+use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -61,9 +62,8 @@ pub fn write(file: &Path, parts: &ArchiveParts<'_>) -> fault::Result<WrittenArch
         left_out,
         audit: Some(parts.audit),
         signer: Some(signer.clone()),
-        files: writer.files,
     };
-    let text = serde_json::to_vec_pretty(&manifest)?;
+    let text = serde_json::to_vec_pretty(&ManifestDocument { manifest: &manifest, files: &writer.files })?;
     append(&mut writer.tar, Path::new(MANIFEST), &text, 0o600)?;
     let signed = key.sign(&text, "longhaul backup");
     append(&mut writer.tar, Path::new(SIGNATURE), signed.signature.as_bytes(), 0o600)?;
@@ -79,9 +79,18 @@ pub fn write(file: &Path, parts: &ArchiveParts<'_>) -> fault::Result<WrittenArch
         })
         .or_invalid(|| format!("cannot make `{}`", file.display()))?;
     File::open(directory)?.sync_all()?;
-    let (file, files, audit) = (file.to_owned(), manifest.files.len(), parts.audit);
+    let (file, files, audit) = (file.to_owned(), writer.files.len(), parts.audit);
     let (has_secrets, left_out) = (parts.with_secrets, manifest.left_out);
     Ok(WrittenArchive { file, bytes, files, rows, has_secrets, left_out, signer, audit })
+}
+
+/// The content of the manifest's entry.
+#[derive(Serialize)]
+struct ManifestDocument<'a> {
+    #[serde(flatten)]
+    manifest: &'a BackupManifest,
+    /// All other entries, without the signature.
+    files: &'a [ArchiveEntry],
 }
 
 struct Writer {

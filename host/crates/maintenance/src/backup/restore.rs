@@ -2,8 +2,8 @@
 //! read from end to end, before the directory gets its name. Refuses entries that the manifest does not name, paths
 //! that lead outside, and more bytes than the disk has room for.
 
-use super::{FILES_MAX, MANIFEST, SIGNATURE, VERSION, checked, may_be_link};
-use longhaul_api::upkeep::{ArchiveEntry, AuditHead, BackupManifest, RestoreOptions, RestoreReport};
+use super::{ArchiveEntry, FILES_MAX, MANIFEST, SIGNATURE, VERSION, checked, may_be_link};
+use longhaul_api::upkeep::{AuditHead, BackupManifest, RestoreOptions, RestoreReport};
 use longhaul_core::Digest;
 use longhaul_core::digest::Digester;
 use longhaul_core::fault::{self, Context, bail};
@@ -76,8 +76,8 @@ pub fn restore(
     let staging = staging.with_context(|| format!("cannot write in `{}`", above.display()))?;
     let opened = fs::File::open(file).with_context(|| format!("cannot open `{}`", file.display()))?;
     let context = || format!("`{}` cannot be restored", file.display());
-    let Unpacked { manifest, text, signature, found } = unpack(opened, staging.path()).with_context(context)?;
-    compare(&manifest, &found).with_context(context)?;
+    let Unpacked { manifest, files, text, signature, found } = unpack(opened, staging.path()).with_context(context)?;
+    compare(manifest.longhaul_backup, &files, &found).with_context(context)?;
     let signed = signed(&manifest, signature).with_context(context)?;
     let signer = signing::admit(home, "the backup", signed.as_ref(), &text, accepts).with_context(context)?;
     let expect = manifest.audit.as_ref().and_then(AuditHead::expected);
@@ -93,8 +93,7 @@ pub fn restore(
     // It has another name now.
     let _ = staging.keep();
     signing::remember(home, &signer)?;
-    let files = manifest.files.len();
-    let (home, manifest) = (home.path().to_owned(), BackupManifest { files: Vec::new(), ..manifest });
+    let (home, files) = (home.path().to_owned(), files.len());
     Ok(RestoreReport { home, manifest, files, read, signer, powers, dropped })
 }
 
@@ -156,6 +155,8 @@ fn refuse_full(home: &Path) -> fault::Result<()> {
 /// The entries of an archive, unpacked below a directory.
 struct Unpacked {
     manifest: BackupManifest,
+    /// The files that the manifest names.
+    files: Vec<ArchiveEntry>,
     /// The manifest's signed bytes.
     text: Vec<u8>,
     signature: Option<String>,
@@ -211,8 +212,9 @@ fn unpack(archive: impl Read, top: &Path) -> fault::Result<Unpacked> {
     if rest.context("it is damaged")? > REST_BYTES_MAX {
         bail!("something follows its end");
     }
-    let (manifest, text) = manifest.context("it has no manifest: it was cut off, or is no backup")?;
-    Ok(Unpacked { manifest, text, signature, found })
+    let ManifestEntry { manifest, files, text } =
+        manifest.context("it has no manifest: it was cut off, or is no backup")?;
+    Ok(Unpacked { manifest, files, text, signature, found })
 }
 
 /// Bytes that may be written.
@@ -239,11 +241,22 @@ impl<R: Read> Read for LimitedReader<R> {
     }
 }
 
-fn read_manifest(entry: &mut impl Read, files: u64) -> fault::Result<(BackupManifest, Vec<u8>)> {
+/// The manifest's entry.
+struct ManifestEntry {
+    manifest: BackupManifest,
+    files: Vec<ArchiveEntry>,
+    text: Vec<u8>,
+}
+
+fn read_manifest(entry: &mut impl Read, files: u64) -> fault::Result<ManifestEntry> {
     #[derive(Deserialize)]
     struct Version {
         longhaul_backup: u32,
         written_by: String,
+    }
+    #[derive(Deserialize)]
+    struct Files {
+        files: Vec<ArchiveEntry>,
     }
     let mut text = Vec::new();
     let most = MANIFEST_BYTES_MAX + files * MANIFEST_BYTES_PER_FILE;
@@ -256,8 +269,10 @@ fn read_manifest(entry: &mut impl Read, files: u64) -> fault::Result<(BackupMani
             version.written_by
         );
     }
+    // Read twice: one type with a flattened field would hold the manifest's unknown fields in memory.
     let manifest = serde_json::from_slice(&text).context("its manifest is damaged")?;
-    Ok((manifest, text))
+    let Files { files } = serde_json::from_slice(&text).context("its manifest is damaged")?;
+    Ok(ManifestEntry { manifest, files, text })
 }
 
 /// Makes directories with mode 0700. A directory that has become a link is refused: files below it would be elsewhere.
@@ -309,20 +324,18 @@ fn write_link(entry: &tar::Entry<'_, impl Read>, target: &Path) -> fault::Result
     })
 }
 
-fn compare(manifest: &BackupManifest, found: &BTreeMap<String, ArchiveEntry>) -> fault::Result<()> {
-    for entry in &manifest.files {
+fn compare(version: u32, files: &[ArchiveEntry], found: &BTreeMap<String, ArchiveEntry>) -> fault::Result<()> {
+    for entry in files {
         match found.get(&entry.path) {
             Some(there) if there == entry => {}
             // The first version recorded no modes.
-            Some(there)
-                if manifest.longhaul_backup < 2
-                    && ArchiveEntry { executable: there.executable, ..entry.clone() } == *there => {}
+            Some(there) if version < 2 && ArchiveEntry { executable: there.executable, ..entry.clone() } == *there => {}
             Some(_) => bail!("`{}` is not what was written: it is damaged, or was changed", entry.path),
             None => bail!("`{}` is missing", entry.path),
         }
     }
-    if manifest.files.len() != found.len() {
-        bail!("it has {} files, and its manifest names {}", found.len(), manifest.files.len());
+    if files.len() != found.len() {
+        bail!("it has {} files, and its manifest names {}", found.len(), files.len());
     }
     Ok(())
 }

@@ -211,7 +211,7 @@ pub async fn reject(
     Path((run, proposal)): Path<(String, String)>,
     MaybeJson(said): MaybeJson<Rejection>,
 ) -> ApiResult<AffectedRun> {
-    let request = RejectProposal { run: which(&run)?, proposal, why: said.reason };
+    let request = RejectProposal { run: which(&run)?, proposal, reason: said.reason };
     Ok(Out(state.reject_proposal(request).await?))
 }
 
