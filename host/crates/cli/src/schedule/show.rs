@@ -67,7 +67,8 @@ pub fn schedule_whole(context: &Context, view: &ScheduleView) -> fault::Result<E
     outln!("runs      {} {when}", schedule.agent);
     let overlap = if schedule.overlap { "may overlap" } else { "does not overlap" };
     let (jitter_ms, retries) = (schedule.jitter_ms, schedule.retries_max);
-    outln!("rules     missed: {:?}, {overlap}, jitter {jitter_ms} ms, retries: {retries}", schedule.missed);
+    let missed = schedule.missed.word();
+    outln!("rules     missed: {missed}, {overlap}, jitter {jitter_ms} ms, retries: {retries}");
     for next_ms in next_ms {
         outln!("next      {}", rfc3339(*next_ms));
     }
