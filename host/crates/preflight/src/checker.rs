@@ -41,7 +41,11 @@ impl Checker {
         };
         let mut config = match Config::parse_all(&text) {
             Ok(config) => config,
-            Err(faults) => return Ok((faults.iter().map(of_diagnostic).collect(), Overview::default())),
+            Err(faults) => {
+                let mut findings: Vec<Finding> = faults.iter().map(of_diagnostic).collect();
+                findings.extend(plugins::missing(&text, directory, &self.host.home));
+                return Ok((findings, Overview::default()));
+            }
         };
         let known = identity::known(&*self.host.store, directory, &config.project.name)?;
         config.project.id = known.map_or_else(|| ids::drawn(&self.host.fresh_seed()), |known| known.id);
