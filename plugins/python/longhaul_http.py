@@ -64,6 +64,9 @@ def _connect(connection):
 http.client.HTTPConnection.connect = _connect
 http.client.HTTPSConnection = _HTTPSConnection
 http.client._create_https_context = lambda version: None
+# A refusal is raised while a response is made, before it has a file to read from. Its finalizer asks for
+# that file, and would print an error of its own beside the refusal.
+http.client.HTTPResponse.fp = None
 
 # Only now, since it looks for what was put in place above.
 import urllib.request

@@ -324,7 +324,14 @@ async fn a_host_that_was_not_granted_is_an_exception_of_the_language() {
         expect(&report, "", Some(1), None);
         let told = report.stderr.contains(says) && report.stderr.contains("run it with --allow-host");
         assert!(told && report.stderr.contains("may not reach"), "{source}: {report:#?}");
+        assert!(!report.stderr.contains("Exception ignored"), "{source}: {report:#?}");
     }
+    // A response that was never made used to complain about its missing file when it was finalized.
+    let caught =
+        "import urllib.request as u\ntry: u.urlopen(CONTEXT['at'])\nexcept OSError as x: print(type(x).__name__)";
+    let report = run(Job { context: context.clone(), ..python(caught) }).await;
+    expect(&report, "URLError\n", Some(0), None);
+    assert_eq!(report.stderr, "", "the refusal is all that is told");
     let asks = "fetch(CONTEXT.at).catch((error) => console.log(error instanceof Error, error.message))";
     for hosts in [vec![], vec![server.as_str()]] {
         let report = run(asking(Job { context: context.clone(), ..javascript(asks) }, &hosts)).await;

@@ -147,7 +147,11 @@ fn rows(run: &str, approval: &str, task: &str) -> Vec<Row> {
             &["journal", run, "--invocation", invocation],
         ),
         Row { at: "/items", ..row("/api/v1/runs/{run}/events", &of_run("/events?limit=1000"), &["attach", run]) },
-        Row { at: "/items", printed_at: "/approvals", ..row("/api/v1/approvals", "/api/v1/approvals", &["approvals"]) },
+        Row {
+            at: "/items",
+            printed_at: "/approvals",
+            ..row("/api/v1/approvals", "/api/v1/approvals", &["approvals", "list", "--all"])
+        },
         row("/api/v1/approvals/{approval}", &format!("/api/v1/approvals/{approval}"), &["approvals", "show", approval]),
         Row { at: "/items", printed_at: "/rules", ..row("/api/v1/rules", "/api/v1/rules", &["approvals"]) },
         row("/api/v1/runs/{run}/decisions", &of_run("/decisions"), &["decisions", run, "list"]),

@@ -140,7 +140,8 @@ fn a_secret_that_nothing_is_granted_yet_is_set_for_a_tool_and_a_host() {
     refused(&set(&[]), &nobody);
     refused(&set(&["--host", &here]), &nobody);
     refused(&set(&["--tool", "poster"]), &["[tools.poster] is not granted the secret `github` yet", "add --host"]);
-    refused(&set(&["--tool", "gone"]), &["there is no [tools.gone]"]);
+    refused(&set(&["--tool", "gone"]), &["there is no [tools.gone]", "write the table of the tool first"]);
+    refused(&set(&["--tool", "postr"]), &["there is no [tools.postr]", "did you mean `poster`?"]);
     assert_eq!(lab.run(&["secrets", "list"]).expect(0).stdout, "");
     lab.set_secret_for(&["secrets", "set", "github", "--tool", "poster", "--host", &here], TOKEN);
     assert_eq!(lab.run(&["secrets", "list"]).expect(0).stdout, format!("github  [tools.poster], to {here}\n"));

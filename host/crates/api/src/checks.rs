@@ -37,7 +37,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A description of the run that a valid project would have.
+/// A description of the run that a valid project would have, or of its asks if it has no goal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overview {
     /// The name of the project.
@@ -50,4 +50,7 @@ pub struct Overview {
     pub checks: Vec<String>,
     /// The features that the goal's file lists, one line each. None: a planner asks a model for them.
     pub features: Option<Vec<String>>,
+    /// What a run would need beside, one line each, for a project without a goal, which was checked for asks. None: the
+    /// project was checked for a run.
+    pub run_needs: Option<Vec<String>>,
 }

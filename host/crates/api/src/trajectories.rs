@@ -66,6 +66,20 @@ pub enum InvocationEnding {
     Unfinished,
 }
 
+impl InvocationEnding {
+    /// The word of the ending in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Returned => "returned",
+            Self::Refused => "refused",
+            Self::Limited => "limited",
+            Self::Trapped => "trapped",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
 /// One step: a request of the agent beside calls of its model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

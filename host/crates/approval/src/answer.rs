@@ -48,7 +48,7 @@ pub enum ApprovalError {
     NoAnswer(#[from] NoAnswer),
     /// `a` for a call without a possible rule.
     #[error("{0}, so it cannot be allowed by rule; answer `y` for this once, `n`, or what to do instead")]
-    NoRule(#[from] NoRule),
+    NoRule(NoRule),
     /// Another answer came first.
     #[error("approval `{id}` was answered before: {was}")]
     NotOpen {
@@ -60,6 +60,13 @@ pub enum ApprovalError {
     /// The approval is for another call.
     #[error("approval `{0}` is for another call; ask anew")]
     OtherSubject(String),
+}
+
+// The text has the reason, and a source would tell it again.
+impl From<NoRule> for ApprovalError {
+    fn from(reason: NoRule) -> Self {
+        Self::NoRule(reason)
+    }
 }
 
 impl ApprovalAnswer {

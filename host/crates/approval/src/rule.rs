@@ -99,13 +99,20 @@ pub enum NoRule {
     Arguments(#[from] NotArguments),
     /// The command is not plain.
     #[error("the command is not plain: {0}")]
-    NotPlain(#[from] NotPlain),
+    NotPlain(NotPlain),
     /// There is no command, or several.
     #[error("which command it runs cannot be told from its arguments")]
     WhichCommand,
     /// The approval is for a change, and not for a call.
     #[error("a change of protected files is looked at each time")]
     Change,
+}
+
+// The text has the reason, and a source would tell it again.
+impl From<NotPlain> for NoRule {
+    fn from(reason: NotPlain) -> Self {
+        Self::NotPlain(reason)
+    }
 }
 
 impl RunRule {

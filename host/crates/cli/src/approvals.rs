@@ -23,6 +23,9 @@ enum ApprovalsCommand {
     List {
         #[command(flatten)]
         run: RunArg,
+        /// List the answered approvals and the revoked rules of all runs, too.
+        #[arg(long, conflicts_with = "run")]
+        all: bool,
     },
     /// Show one approval in full.
     Show {
@@ -50,34 +53,36 @@ enum ApprovalsCommand {
 /// Runs the command.
 pub async fn run(context: &Context, args: ApprovalsArgs) -> fault::Result<Exit> {
     match args.command {
-        None => list(context, None).await,
-        Some(ApprovalsCommand::List { run }) => list(context, run.named.is_some().then_some(run)).await,
+        None => list(context, None, false).await,
+        Some(ApprovalsCommand::List { run, all }) => list(context, run.named.is_some().then_some(run), all).await,
         Some(ApprovalsCommand::Show { id }) => show(context, id).await,
         Some(ApprovalsCommand::Answer { id, answer }) => answer_one(context, id, answer.join(" ")).await,
         Some(ApprovalsCommand::Revoke { run, rule }) => {
             let run = context.which(RunArg { named: Some(run) });
-            print_done(context, &context.revoke_rule(RevokeRule { run, rule }).await?, "revoked the rule in")
+            let done = format!("revoked rule {rule}");
+            print_done(context, &context.revoke_rule(RevokeRule { run, rule }).await?, &done)
         }
     }
 }
 
-async fn list(context: &Context, run: Option<RunArg>) -> fault::Result<Exit> {
-    let of_one = run.is_some();
+/// Lists approvals and rules: of one run all of them, of all runs those that are open and hold, or all.
+async fn list(context: &Context, run: Option<RunArg>, all: bool) -> fault::Result<Exit> {
+    let all = all || run.is_some();
     let request = ListApprovals { run: run.map(|run| context.which(run)) };
-    let list = context.approvals(request).await?;
+    let ApprovalList { mut approvals, mut rules } = context.approvals(request).await?;
+    approvals.retain(|one| all || one.standing == ApprovalStatus::Open);
+    rules.retain(|(_, rule)| all || rule.revoked_ms.is_none());
     if context.json {
-        print_json(&ApprovalListing::from(list))?;
+        print_json(&ApprovalListing::from(ApprovalList { approvals, rules }))?;
         return Ok(Exit::Done);
     }
-    let ApprovalList { approvals, rules } = list;
-    let shown: Vec<&Approval> = approvals.iter().filter(|one| of_one || one.standing == ApprovalStatus::Open).collect();
-    if shown.is_empty() {
-        outln!("no approvals are open");
+    if approvals.is_empty() {
+        outln!("{}", if all { "there are no approvals" } else { "no approvals are open" });
     }
-    for one in shown {
+    for one in &approvals {
         outln!("{}  {}  {}: {}", one.id, one.subject.invocation.run(), line(one), visible(&one.words()));
     }
-    for (run, rule) in rules.iter().filter(|(_, rule)| of_one || rule.revoked_ms.is_none()) {
+    for (run, rule) in &rules {
         let revoked = if rule.revoked_ms.is_some() { " (revoked)" } else { "" };
         outln!("rule {}  {run}  {}{revoked}", rule.id, rule.text());
     }

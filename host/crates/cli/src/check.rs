@@ -56,13 +56,25 @@ pub async fn reread(context: &Context, run: RunRef, is_for_programs: bool) -> fa
 }
 
 fn show(overview: &Overview) {
-    let Overview { project, parts, models, checks, features } = overview;
-    outln!("{project}: nothing is wrong; this would run");
-    let planned = match features {
-        Some(features) => features.clone(),
-        None => vec!["as a planner splits the goal, with a model".to_owned()],
+    let Overview { project, parts, models, checks, features, run_needs } = overview;
+    match run_needs {
+        Some(_) => outln!("{project}: nothing is wrong; it has no goal, and this would answer `longhaul ask`"),
+        None => outln!("{project}: nothing is wrong; this would run"),
+    }
+    let planned = match (features, run_needs) {
+        (Some(features), _) => features.clone(),
+        (None, None) => vec!["as a planner splits the goal, with a model".to_owned()],
+        (None, Some(_)) => Vec::new(),
     };
-    for (what, lines) in [("parts", parts), ("models", models), ("checks", checks), ("features", &planned)] {
+    let needs = run_needs.clone().unwrap_or_default();
+    let sections = [
+        ("parts", parts),
+        ("models", models),
+        ("checks", checks),
+        ("features", &planned),
+        ("a run would need more", &needs),
+    ];
+    for (what, lines) in sections {
         if !lines.is_empty() {
             outln!("{what}");
             lines.iter().for_each(|line| outln!("  {line}"));

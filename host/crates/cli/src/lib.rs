@@ -167,6 +167,9 @@ enum Command {
     },
     /// Check longhaul.toml, the goal and this machine for everything that would stop a run. No model is asked. Prints
     /// one line a finding and ends with exit code 1; without a finding it prints an overview of the run.
+    ///
+    /// A project that has no GOAL.md, and names no other goal, is checked for `longhaul ask`, which needs neither goal,
+    /// checks, evaluator nor repository. What a run would need beside is listed, and is no finding.
     Check(check::CheckArgs),
     /// Ask a question: one agent answers, or a routed agent, or the tasks of a plan. Needs no git repository. The
     /// answer goes to standard output, everything else to standard error.

@@ -14,7 +14,7 @@ use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_home::Home;
 use longhaul_plugins::installed::{InstalledPlugins, PluginSource, PluginVersion};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Names of the interpreters, which are plugins.
@@ -27,7 +27,7 @@ pub enum RuntimesCommand {
         /// `python` or `javascript`. Default: both.
         name: Option<String>,
     },
-    /// List the interpreters and whether they are ready.
+    /// List the interpreters that runs use, and whether they are ready.
     List,
 }
 
@@ -40,6 +40,8 @@ enum RuntimeState {
     Missing,
     /// Another plugin has this name.
     Foreign,
+    /// Runs use one of another directory of plugins: of `LONGHAUL_PLUGINS`, or beside this program.
+    Provided,
 }
 
 impl RuntimeState {
@@ -50,6 +52,7 @@ impl RuntimeState {
             Self::Stale => "stale",
             Self::Missing => "missing",
             Self::Foreign => "foreign",
+            Self::Provided => "provided",
         }
     }
 }
@@ -72,7 +75,7 @@ pub fn run(context: &Context, command: RuntimesCommand) -> fault::Result<Exit> {
         }
         RuntimesCommand::List => {
             for name in NAMES {
-                Runtime::open(&shop, &context.home, name)?.show(context, None)?;
+                Runtime::open(&shop, &context.home, name)?.list(context)?;
             }
         }
     }
@@ -93,12 +96,12 @@ fn pull(context: &Context, shop: &PluginBuilder, name: &str) -> fault::Result<()
     let runtime = Runtime::open(shop, &context.home, name)?;
     let change = runtime.installed.change(say)?;
     match runtime.state()? {
-        RuntimeState::Ready => return runtime.show(context, None),
+        RuntimeState::Ready => return runtime.show_installed(context, None),
         RuntimeState::Foreign => bail!(
             "the plugin `{name}` was not made by this command; to have it made here, remove it, or move `{}` away",
             runtime.path().display()
         ),
-        RuntimeState::Stale | RuntimeState::Missing => {}
+        RuntimeState::Stale | RuntimeState::Missing | RuntimeState::Provided => {}
     }
     let bytes = shop.build(&runtime.project)?;
     let version = PluginVersion {
@@ -108,7 +111,7 @@ fn pull(context: &Context, shop: &PluginBuilder, name: &str) -> fault::Result<()
         source: PluginSource::Made(runtime.of),
     };
     change.install(name, &bytes, version)?;
-    runtime.show(context, Some(start.elapsed().as_secs_f64()))
+    runtime.show_installed(context, Some(start.elapsed().as_secs_f64()))
 }
 
 impl Runtime {
@@ -118,11 +121,19 @@ impl Runtime {
         Ok(Self { project, of, installed: InstalledPlugins::of(home) })
     }
 
-    /// The file that a run uses.
+    /// The installed file. A run uses it unless a directory that is searched earlier has another.
     fn path(&self) -> PathBuf {
         self.installed.link(self.project.name())
     }
 
+    /// The file of another directory of plugins that a run uses. None: it uses the installed one, or there is none.
+    fn elsewhere(&self, home: &Home) -> Option<PathBuf> {
+        let found = longhaul_plugins::find(self.project.name(), None, home).ok()?;
+        let is_installed = found.canonicalize().ok() == self.path().canonicalize().ok();
+        (!is_installed).then_some(found)
+    }
+
+    /// The state of the installed file.
     fn state(&self) -> fault::Result<RuntimeState> {
         let name = self.project.name();
         if self.installed.foreign(name).is_some() {
@@ -141,10 +152,22 @@ impl Runtime {
         std::fs::read(self.path()).is_ok_and(|bytes| Digest::of(&bytes) == digest)
     }
 
-    /// Prints one line; `seconds` if it was built now.
-    fn show(&self, context: &Context, seconds: Option<f64>) -> fault::Result<()> {
-        let (name, state, path) = (self.project.name(), self.state()?, self.path());
-        let bytes = std::fs::metadata(&path).map(|found| found.len()).ok();
+    /// Prints the interpreter that a run uses.
+    fn list(&self, context: &Context) -> fault::Result<()> {
+        match self.elsewhere(&context.home) {
+            Some(path) => self.show(context, RuntimeState::Provided, &path, None),
+            None => self.show_installed(context, None),
+        }
+    }
+
+    /// Prints the installed interpreter; `seconds` if it was built now.
+    fn show_installed(&self, context: &Context, seconds: Option<f64>) -> fault::Result<()> {
+        self.show(context, self.state()?, &self.path(), seconds)
+    }
+
+    fn show(&self, context: &Context, state: RuntimeState, path: &Path, seconds: Option<f64>) -> fault::Result<()> {
+        let name = self.project.name();
+        let bytes = std::fs::metadata(path).map(|found| found.len()).ok();
         if context.json {
             return print_json(&RuntimeView {
                 name: name.to_owned(),
@@ -160,6 +183,7 @@ impl Runtime {
             (RuntimeState::Stale, _) => format!("of other sources; run: longhaul runtimes pull {name}"),
             (RuntimeState::Missing, _) => format!("not there; run: longhaul runtimes pull {name}"),
             (RuntimeState::Foreign, _) => "not made by this command".to_owned(),
+            (RuntimeState::Provided, _) => "provided by another directory of plugins".to_owned(),
         };
         let size = bytes.map(|bytes| format!(", {} KiB", bytes / 1024)).unwrap_or_default();
         outln!("{name:<12} {words}{size}\n{:<12} {}", "", path.display());

@@ -227,11 +227,11 @@ pub async fn run(context: &Context, command: ScheduleCommand) -> fault::Result<E
             show::schedule_whole(context, &context.schedule(ShowSchedule { name, fires }).await?)
         }
         ScheduleCommand::Remove { name } => {
-            show::schedule(context, &context.remove_schedule(RemoveSchedule { name }).await?, "removed")
+            show::ended(context, &context.remove_schedule(RemoveSchedule { name }).await?, "removed")
         }
         ScheduleCommand::Pause { name } => {
             let request = EnableSchedule { name, enabled: false };
-            show::schedule(context, &context.enable_schedule(request).await?, "switched off")
+            show::ended(context, &context.enable_schedule(request).await?, "switched off")
         }
         ScheduleCommand::Resume { name } => {
             let request = EnableSchedule { name, enabled: true };

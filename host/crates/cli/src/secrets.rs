@@ -11,7 +11,7 @@ use longhaul_api::security::{IdentifyProject, NoteSecret, ProjectIdentity};
 use longhaul_api::wire::secrets::{SecretChange, SecretView};
 use longhaul_config::secrets::{SecretConfig, check_name};
 use longhaul_config::tools::mcp::sent_to;
-use longhaul_config::{Config, FILE, PluginConfig};
+use longhaul_config::{Config, FILE, PluginConfig, toml_text};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::HostPattern;
 use longhaul_egress::Secret;
@@ -29,7 +29,8 @@ pub enum SecretsCommand {
     ///
     /// The value is bound to the tools that longhaul.toml grants it to now, and to their hosts. A later change of the
     /// file sends it nowhere else until it is set again. If the file does not grant it to any tool yet, name both with
-    /// --tool and --host.
+    /// --tool and --host. The file must have the table of the tool by then, [tools.NAME] or [mcp.NAME]; it may grant the
+    /// secret later.
     Set(SetArgs),
     /// List the names of secrets, with the tools and hosts that each is bound to.
     List,
@@ -44,7 +45,8 @@ pub enum SecretsCommand {
 pub struct SetArgs {
     /// Name of the secret in longhaul.toml.
     name: String,
-    /// Bind it to this tool or MCP server, by its name in longhaul.toml; may be given several times.
+    /// Bind it to the tool [tools.NAME] or the MCP server [mcp.NAME], a table that longhaul.toml must have; may be given
+    /// several times.
     #[arg(long = "tool", value_name = "NAME")]
     tools: Vec<String>,
     /// Bind it to this host, such as https://api.github.com; may be given several times.
@@ -186,7 +188,15 @@ fn granted_to(config: &Config, name: &str, tools: &[String]) -> fault::Result<Ve
         let later = match (config.tools.contains_key(tool), config.mcp.get(tool)) {
             (true, _) => GrantedSecret { table: format!("tools.{tool}"), hosts: Vec::new(), is_program: false },
             (false, Some(server)) => GrantedSecret::of_server(tool, server),
-            (false, None) => bail!("there is no [tools.{tool}] and no [mcp.{tool}] in {FILE}"),
+            (false, None) => {
+                let known: Vec<&String> = config.tools.keys().chain(config.mcp.keys()).collect();
+                let make = format!(
+                    "write the table of the tool first, such as [tools.{tool}] plugin = \"http-fetch\", and set the \
+                     secret then"
+                );
+                let or = toml_text::or_make(tool, &known, &make);
+                bail!("there is no [tools.{tool}] and no [mcp.{tool}] in {FILE}{or}")
+            }
         };
         if !granted.iter().any(|one| one.table == later.table) {
             granted.push(later);

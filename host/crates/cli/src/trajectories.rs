@@ -217,7 +217,7 @@ fn show_line(one: &Trajectory) {
     let Annotation { rating, correction, .. } = &one.annotation;
     let rating = rating.map_or("-".to_owned(), |rating| rating.to_string());
     let corrected = if correction.is_some() { " corrected" } else { "" };
-    let ending = format!("{:?}", one.ending).to_lowercase();
+    let ending = one.ending.word();
     outln!(
         "{}  {}  {ending:<10} rated {rating}{corrected}  {}, {} tokens  {}",
         one.id,

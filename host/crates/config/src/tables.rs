@@ -164,6 +164,14 @@ fn default_goal() -> PathBuf {
     "GOAL.md".into()
 }
 
+impl ProjectConfig {
+    /// Whether the goal's file has its default name, which a project without runs does not write.
+    #[must_use]
+    pub fn has_default_goal(&self) -> bool {
+        self.goal == default_goal()
+    }
+}
+
 impl Config {
     /// The key under which data of the project is stored.
     pub fn scope(&self) -> &str {

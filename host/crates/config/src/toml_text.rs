@@ -76,6 +76,62 @@ pub fn line_of(text: &str, path: &str) -> Option<usize> {
     found
 }
 
+/// Takes the key out of a document that a parser's error calls unknown, and returns the path of the table that held it.
+/// None: the error calls no key unknown.
+pub(crate) fn take_unknown(document: &mut DeTable<'_>, error: &toml::de::Error) -> Option<String> {
+    let message = error.message();
+    let name = in_backticks(message).first().copied().filter(|_| message.starts_with("unknown field "))?;
+    // The error about a table that is parsed as a whole has the place of the table: then the next key of that name is
+    // meant, as in `line_of_error`.
+    let start = first_key(document, name, error.span().map_or(0, |span| span.start))?;
+    taken(document, start, "")
+}
+
+/// The place of the first key of a name, from a byte on.
+fn first_key(table: &DeTable<'_>, name: &str, from: usize) -> Option<usize> {
+    let mut first: Option<usize> = None;
+    for (key, value) in table {
+        let start = key.span().start;
+        let own = (start >= from && &**key.get_ref() == name).then_some(start);
+        let below = match value.get_ref() {
+            DeValue::Table(below) => first_key(below, name, from),
+            DeValue::Array(items) => items.iter().filter_map(|item| first_key_in(item.get_ref(), name, from)).min(),
+            _ => None,
+        };
+        first = [first, own, below].into_iter().flatten().min();
+    }
+    first
+}
+
+fn first_key_in(item: &DeValue<'_>, name: &str, from: usize) -> Option<usize> {
+    let DeValue::Table(table) = item else { return None };
+    first_key(table, name, from)
+}
+
+/// Takes the key at a place out of a table or of those below it, and returns the path of the table that held it.
+fn taken(table: &mut DeTable<'_>, start: usize, path: &str) -> Option<String> {
+    if table.iter().any(|(key, _)| key.span().start == start) {
+        *table = std::mem::take(table).into_iter().filter(|(key, _)| key.span().start != start).collect();
+        return Some(path.to_owned());
+    }
+    for (key, value) in table {
+        let name = key.get_ref();
+        let path = if path.is_empty() { name.clone().into_owned() } else { format!("{path}.{name}") };
+        let found = match value.get_mut() {
+            DeValue::Table(below) => taken(below, start, &path),
+            DeValue::Array(items) => items.iter_mut().find_map(|item| match item.get_mut() {
+                DeValue::Table(below) => taken(below, start, &path),
+                _ => None,
+            }),
+            _ => None,
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
 /// The line, counted from 1, of a byte.
 fn line_at(text: &str, byte: usize) -> usize {
     text.bytes().take(byte).filter(|byte| *byte == b'\n').count() + 1

@@ -15,6 +15,17 @@ pub enum Access {
     Write,
 }
 
+impl Access {
+    /// The word of the access in configurations.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
 /// A directory of the host, under a name in the guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryGrant {

@@ -29,7 +29,8 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// The findings about the project in `directory` for a run, and the overview of that run.
+    /// The findings about the project in `directory` for a run, and the overview of that run. A project without a goal is
+    /// examined for an ask.
     pub async fn examine(&self, directory: &Path, options: &ModelOptions) -> fault::Result<(Vec<Finding>, Overview)> {
         let text = match longhaul_config::of_config(directory) {
             Ok(text) => text,
@@ -40,7 +41,11 @@ impl Checker {
         };
         let mut config = match Config::parse_all(&text) {
             Ok(config) => config,
-            Err(faults) => return Ok((faults.iter().map(of_diagnostic).collect(), Overview::default())),
+            Err(faults) => {
+                let mut findings: Vec<Finding> = faults.iter().map(of_diagnostic).collect();
+                findings.extend(plugins::missing(&text, directory, &self.host.home));
+                return Ok((findings, Overview::default()));
+            }
         };
         let known = identity::known(&*self.host.store, directory, &config.project.name)?;
         config.project.id = known.map_or_else(|| ids::drawn(&self.host.fresh_seed()), |known| known.id);
@@ -49,12 +54,17 @@ impl Checker {
             // Tools are asked to describe themselves, and must not have the grants of an untrusted repository by then.
             config = config.without_powers();
         }
-        let (mut findings, overview) =
-            self.examine_config(directory, &config, &text, options, &CheckScope::Run).await?;
-        let (name, directory) = (config.project.name.clone(), directory.to_owned());
+        let is_for_asks = machine::is_for_asks(directory, &config);
+        let scope = if is_for_asks { CheckScope::Ask } else { CheckScope::Run };
+        let (mut findings, mut overview) = self.examine_config(directory, &config, &text, options, &scope).await?;
         findings.extend(trusted.err().map(|error| Finding::new(Some(FILE), None, &format!("{error:#}"))));
-        let repository = tokio::task::spawn_blocking(move || machine::repository(&name, &directory)).await?;
-        findings.extend(repository.err().map(|error| Finding::new(None, None, &format!("{error:#}"))));
+        let (name, at) = (config.project.name.clone(), directory.to_owned());
+        let repository = tokio::task::spawn_blocking(move || machine::repository(&name, &at)).await?;
+        if is_for_asks {
+            overview.run_needs = Some(machine::run_needs(directory, &config, repository));
+        } else {
+            findings.extend(repository.err().map(|error| Finding::new(None, None, &format!("{error:#}"))));
+        }
         Ok((findings, overview))
     }
 

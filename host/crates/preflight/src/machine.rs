@@ -5,6 +5,7 @@
 
 use crate::finding::Findings;
 use crate::scope::CheckScope;
+use longhaul_api::checks::Finding;
 use longhaul_config::notify::NotifyConfig;
 use longhaul_config::tools::mcp::{is_wanted, sent_to};
 use longhaul_config::{Config, PluginConfig, powers};
@@ -14,6 +15,7 @@ use longhaul_mcp::McpConfig;
 use longhaul_models::set::{ModelOptions, ModelSet, ProgramEnvironment};
 use longhaul_security::secrets::{SecretConsumer, SecretStore};
 use longhaul_worktree::{Branch, NativeCheck, UserRepository};
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -203,6 +205,19 @@ fn embeddings(found: &mut Findings, config: &Config, check: &EmbeddingsCheck) {
     if let Err(error) = check(config.memory.embeddings.as_deref()) {
         found.at("memory.embeddings", &format!("{error:#}"));
     }
+}
+
+/// Whether a project has no goal, so that only asks can begin in it. A goal's file that `longhaul.toml` names must exist.
+pub(super) fn is_for_asks(directory: &Path, config: &Config) -> bool {
+    let is_missing = |path: &Path| std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == ErrorKind::NotFound);
+    config.project.has_default_goal() && is_missing(&directory.join(&config.project.goal))
+}
+
+/// What a project for asks lacks for a run, one line each.
+pub(super) fn run_needs(directory: &Path, config: &Config, repository: fault::Result<()>) -> Vec<String> {
+    let found = [config.check_run(), goal(directory, config).map(drop), repository];
+    let faults = found.into_iter().filter_map(Result::err);
+    faults.map(|error| Finding::new(None, None, &format!("{error:#}")).text).collect()
 }
 
 /// Refuses a repository in which no run can begin.

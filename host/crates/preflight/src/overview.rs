@@ -1,4 +1,4 @@
-//! The overview of the run that would begin, as text.
+//! The overview of the run or the ask that would begin, as text.
 
 use crate::scope::CheckScope;
 use longhaul_api::checks::Overview;
@@ -8,12 +8,14 @@ use longhaul_models::Provider;
 pub(crate) fn overview(config: &Config, scope: &CheckScope) -> Overview {
     let parts = config.parts().filter(|(table, _)| !scope.leaves_out(table));
     let used = config.models.iter().filter(|(name, _)| config.uses_model(name));
+    let checks = config.checks.iter().filter(|_| !matches!(scope, CheckScope::Ask));
     Overview {
         project: config.project.name.clone(),
         parts: parts.map(|(table, part)| format!("{table}: {}{}", part.plugin, powers(part))).collect(),
         models: used.map(|(name, model)| format!("{name}: {}", model_words(&model.provider))).collect(),
-        checks: config.checks.iter().map(|(name, check)| format!("{name}: {}", check.argv.join(" "))).collect(),
+        checks: checks.map(|(name, check)| format!("{name}: {}", check.argv.join(" "))).collect(),
         features: None,
+        run_needs: None,
     }
 }
 

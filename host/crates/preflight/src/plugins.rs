@@ -7,6 +7,7 @@
 use crate::finding::Findings;
 use crate::machine;
 use crate::scope::CheckScope;
+use longhaul_api::checks::Finding;
 use longhaul_config::tools::built_in::is_built_in;
 use longhaul_config::tools::mcp::{is_wanted, tool_name};
 use longhaul_config::{Config, PluginConfig, toml_text};
@@ -17,6 +18,7 @@ use longhaul_core::work::{CheckBody, Goal, Plan, RoleError};
 use longhaul_core::{Digest, InvocationId};
 use longhaul_engine::Cancel;
 use longhaul_harness::{HarnessSetup, plan};
+use longhaul_home::Home;
 use longhaul_plugins::manifest::{PluginManifest, settings};
 use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_plugins::plugin_set::{self, PreparedPlugin};
@@ -62,6 +64,17 @@ pub(super) async fn look(
         Some(planner) if matches!(scope, CheckScope::Run) => planned(found, host, config, directory, &planner).await,
         _ => None,
     }
+}
+
+/// The plugins that cannot be found, for a `longhaul.toml` that has other faults.
+pub(super) fn missing(text: &str, directory: &Path, home: &Home) -> Vec<Finding> {
+    let mut found = Findings::new(text.to_owned());
+    for (table, plugin) in longhaul_config::named_plugins(text) {
+        if let Err(error) = longhaul_plugins::find(&plugin, Some(directory), home) {
+            found.at(&format!("{table}.plugin"), &format!("[{table}] {error:#}"));
+        }
+    }
+    found.into_findings()
 }
 
 /// A loaded part, after its manifest was compared with its table.

@@ -6,6 +6,7 @@
 //! fires once, and `*` and steps fire in both hours.
 
 use crate::ScheduleError;
+use croner::errors::CronError;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -88,13 +89,15 @@ impl TryFrom<Written> for Cron {
             return Err(wrong(format!("it is longer than {EXPRESSION_BYTES_MAX} bytes")));
         }
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
-        let parsed = parser.parse(&written.cron).map_err(|error| wrong(error.to_string()))?;
+        let parsed = parser.parse(&written.cron).map_err(|error| wrong(reason(&error)))?;
         let zone =
             TimeZone::get(&written.timezone).map_err(|_| ScheduleError::Zone { name: shorten(&written.timezone) })?;
         let cron = Self { parsed: Arc::new(parsed), zone, written };
         // An expression such as 30 February has no next fire, and is refused here.
-        cron.next_after(0)
-            .map_err(|error| ScheduleError::Cron { expression: cron.written.cron.clone(), why: error.to_string() })?;
+        cron.next_after(0).map_err(|_| ScheduleError::Cron {
+            expression: shorten(&cron.written.cron),
+            why: "it never fires".to_owned(),
+        })?;
         Ok(cron)
     }
 }
@@ -123,6 +126,25 @@ impl fmt::Display for Cron {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cron `{}` in {}", self.written.cron, self.written.timezone)
     }
+}
+
+/// The parser's error as a part of a sentence: it has no full stop, and the expression is not named by a type's name.
+fn reason(error: &CronError) -> String {
+    let text = match error {
+        CronError::InvalidPattern(text) | CronError::IllegalCharacters(text) | CronError::ComponentError(text) => {
+            text.clone()
+        }
+        CronError::EmptyPattern
+        | CronError::InvalidDate
+        | CronError::InvalidTime
+        | CronError::TimeSearchLimitExceeded => error.to_string(),
+    };
+    let text = text.trim_end_matches('.');
+    if let Some(rest) = ["CronPattern ", "Pattern "].iter().find_map(|name| text.strip_prefix(name)) {
+        return format!("it {rest}");
+    }
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }
 
 fn shorten(text: &str) -> String {

@@ -23,6 +23,18 @@ pub enum Missed {
     All,
 }
 
+impl Missed {
+    /// The word of the policy in configurations.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Skip => "skip",
+            Self::Once => "once",
+            Self::All => "all",
+        }
+    }
+}
+
 /// One schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

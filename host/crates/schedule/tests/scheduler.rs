@@ -357,7 +357,17 @@ fn daylight_saving_is_as_vixie_cron_has_it() {
 fn what_cannot_be_is_refused_with_what_to_write() {
     let refused = |error: ScheduleError| error.to_string();
     let cron = |text: &str, zone: &str| Cron::parse(text, zone).map(drop).expect_err("refused").to_string();
-    assert!(cron("0 0 30 2 *", "UTC").contains("never fires"), "{}", cron("0 0 30 2 *", "UTC"));
+    for (expression, reason) in [
+        ("60 * * * *", "number out of bounds"),
+        ("*/0 * * * *", "step cannot be zero"),
+        ("a", "it must have 5 or 6 fields when years are disallowed"),
+        ("", "it cannot be an empty string"),
+        ("* * * * FOO", "it contains illegal character 'F' in part 'FOO'"),
+        ("0 0 30 2 *", "it never fires"),
+    ] {
+        let remedy = "write minute, hour, day, month and weekday, such as `0 22 * * MON-FRI`";
+        assert_eq!(cron(expression, "UTC"), format!("invalid cron expression `{expression}`: {reason}; {remedy}"));
+    }
     assert_eq!(
         cron("* * * * *", "Mars/Olympus"),
         "there is no time zone `Mars/Olympus`; write an IANA name such as `Europe/Berlin`, or `UTC`"

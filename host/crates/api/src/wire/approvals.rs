@@ -207,9 +207,9 @@ impl From<ApprovalOutcome> for Approved {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ApprovalListing {
-    /// The approvals, also those with an answer.
+    /// The approvals.
     pub approvals: Vec<ApprovalView>,
-    /// The rules, also those that were revoked.
+    /// The rules.
     pub rules: Vec<RunRuleView>,
 }
 

@@ -358,7 +358,7 @@ pub struct RuntimeView {
     /// The name of the interpreter.
     pub name: String,
     /// `ready`; `stale`: built from other sources than those of this program; `missing`; `foreign`: another plugin has
-    /// this name.
+    /// this name; `provided`: runs use one of another directory of plugins.
     pub state: String,
     /// The path of its component.
     pub path: String,

@@ -30,7 +30,7 @@ impl From<Finding> for FindingView {
     }
 }
 
-/// The run that a valid project would have.
+/// The run that a valid project would have, or its asks if it has no goal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OverviewView {
     /// The name of the project.
@@ -43,12 +43,15 @@ pub struct OverviewView {
     pub checks: Vec<String>,
     /// The features that the file of the goal lists, one line each; null: a planner asks a model for them.
     pub features: Option<Vec<String>>,
+    /// What a run would need beside, one line each, for a project without a goal, which was checked for asks; null: the
+    /// project was checked for a run.
+    pub run_needs: Option<Vec<String>>,
 }
 
 impl From<Overview> for OverviewView {
     fn from(inner: Overview) -> Self {
-        let Overview { project, parts, models, checks, features } = inner;
-        Self { project, parts, models, checks, features }
+        let Overview { project, parts, models, checks, features, run_needs } = inner;
+        Self { project, parts, models, checks, features, run_needs }
     }
 }
 

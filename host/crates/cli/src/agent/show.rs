@@ -67,10 +67,10 @@ pub fn agent_whole(context: &Context, view: &AgentView) -> fault::Result<Exit> {
     }
     for directory in &agent.grants.directories {
         outln!(
-            "sees      {} as {} ({:?})",
+            "sees      {} as {} ({})",
             printable(&directory.host.display().to_string(), LINE_BYTES_MAX),
             directory.guest,
-            directory.access
+            directory.access.word()
         );
     }
     for host in &agent.grants.hosts {

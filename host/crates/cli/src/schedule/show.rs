@@ -19,7 +19,17 @@ pub fn schedule(context: &Context, view: &ScheduleView, done: &str) -> fault::Re
     if context.json {
         print_json(&ScheduleDetails::from(view.clone()))?;
     } else {
-        outln!("schedule {}: {done}; {}", view.schedule.name, next(view));
+        outln!("schedule {}: {done}; {}", view.schedule.name, next(view).unwrap_or_else(|| view.when.clone()));
+    }
+    Ok(Exit::Done)
+}
+
+/// A schedule that was removed or switched off, so that no fire of it comes.
+pub fn ended(context: &Context, view: &ScheduleView, done: &str) -> fault::Result<Exit> {
+    if context.json {
+        print_json(&ScheduleDetails::from(view.clone()))?;
+    } else {
+        outln!("schedule {}: {done}", view.schedule.name);
     }
     Ok(Exit::Done)
 }
@@ -31,13 +41,8 @@ pub fn schedules(context: &Context, list: &ScheduleList) -> fault::Result<Exit> 
         return Ok(Exit::Done);
     }
     for view in schedules {
-        outln!(
-            "{:<24} {:<24} {}; {}",
-            view.schedule.name.as_str(),
-            view.schedule.agent.as_str(),
-            view.when,
-            next(view)
-        );
+        let next = next(view).map(|next| format!("; {next}")).unwrap_or_default();
+        outln!("{:<24} {:<24} {}{next}", view.schedule.name.as_str(), view.schedule.agent.as_str(), view.when);
     }
     match (schedules.len(), *total_count) {
         (0, 0) => {
@@ -49,11 +54,12 @@ pub fn schedules(context: &Context, list: &ScheduleList) -> fault::Result<Exit> 
     Ok(Exit::Done)
 }
 
-fn next(view: &ScheduleView) -> String {
+/// The next fire, or that the schedule is off. None: its fires come from another agent's tasks, or no fire comes.
+fn next(view: &ScheduleView) -> Option<String> {
     match view.next_ms.first() {
-        Some(next_ms) => format!("next {}", rfc3339(*next_ms)),
-        None if !view.schedule.enabled => "off".to_owned(),
-        None => view.when.clone(),
+        Some(next_ms) => Some(format!("next {}", rfc3339(*next_ms))),
+        None if !view.schedule.enabled => Some("off".to_owned()),
+        None => None,
     }
 }
 
@@ -67,7 +73,8 @@ pub fn schedule_whole(context: &Context, view: &ScheduleView) -> fault::Result<E
     outln!("runs      {} {when}", schedule.agent);
     let overlap = if schedule.overlap { "may overlap" } else { "does not overlap" };
     let (jitter_ms, retries) = (schedule.jitter_ms, schedule.retries_max);
-    outln!("rules     missed: {:?}, {overlap}, jitter {jitter_ms} ms, retries: {retries}", schedule.missed);
+    let missed = schedule.missed.word();
+    outln!("rules     missed: {missed}, {overlap}, jitter {jitter_ms} ms, retries: {retries}");
     for next_ms in next_ms {
         outln!("next      {}", rfc3339(*next_ms));
     }

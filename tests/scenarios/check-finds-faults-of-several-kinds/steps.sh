@@ -1,0 +1,3 @@
+# All unknown fields are found at once, and plugins that are not there beside them. Only the first fault was told.
+
+longhaul check
