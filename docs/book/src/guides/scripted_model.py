@@ -3,10 +3,11 @@
     python3 scripted_model.py REPLIES PORT
 
 Each line of REPLIES is one reply, and the last one is repeated. The pages of this book use it, so that their commands
-run without a key. It listens on 127.0.0.1 alone, and understands nothing.
+run without a key. It listens on 127.0.0.1 alone, understands nothing, and ends by itself after 10 minutes.
 """
 
 import json
+import signal
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -42,4 +43,5 @@ class Model(BaseHTTPRequestHandler):
         pass
 
 
+signal.alarm(600)
 ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Model).serve_forever()
