@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// Runs the command.
 pub fn run() -> fault::Result<Exit> {
-    outln!("{}", serde_json::to_string_pretty(&schema())?);
+    outtext!(serde_json::to_string_pretty(&schema())?);
     Ok(Exit::Done)
 }
 
