@@ -32,8 +32,8 @@ enum Command {
     Test,
     /// Refresh the table of prices and context windows from the newest Python package `genai-prices`
     Prices,
-    /// Write the pages of the book that the program and its sources say themselves; `--check` compares them, and checks
-    /// links
+    /// Write the pages of the book that are generated from the program and its sources; `--check` compares them, and
+    /// checks links
     Docs(docs::DocsArgs),
 }
 

@@ -19,6 +19,8 @@ use std::time::Instant;
 const NEXTEST: &str = "0.9.143";
 /// Checks licences and bans.
 const DENY: &str = "0.20.2";
+/// Makes HTML of the book, when asked for it.
+const MDBOOK: &str = "0.5.4";
 
 /// Builds, fetches the small model, runs example 01 and shows what came of it.
 pub(crate) fn first_run(root: &Path) -> Result<()> {
@@ -111,7 +113,13 @@ pub(crate) fn docs(root: &Path, args: &DocsArgs) -> Result<()> {
     docs::docs(root, args, || {
         run("build longhaul", cargo(root).args(["build", "--quiet", "-p", "longhaul"]))?;
         Ok(root.join("target/debug/longhaul"))
-    })
+    })?;
+    if args.html {
+        let directory = tool(&Cache::open(guests::say)?, "mdbook", MDBOOK)?;
+        run("make the book", Command::new(directory.join("mdbook")).arg("build").arg(root.join("docs/book")))?;
+        println!("the book is in {}", root.join("target/book").display());
+    }
+    Ok(())
 }
 
 /// The SDKs without a host, each in its own language, and the tool `python` without a component; C's examples are tested
@@ -149,7 +157,7 @@ fn with(mut command: Command, tools: &[&Path]) -> Command {
     command
 }
 
-/// The directory of a cargo subcommand: where it is installed, or one in the cache that it is built into.
+/// The directory of a program: where it is installed, or one in the cache that cargo builds it into.
 fn tool(cache: &Cache, name: &str, version: &str) -> Result<PathBuf> {
     let installed = std::env::var_os("PATH")
         .iter()

@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const SOURCE: &str = "the program's own help";
 
+/// The arguments with which the program prints the help that lists all commands.
+const ALL: [&str; 1] = ["--help"];
+
 /// Options that every command has; they stand once, on the first page.
 const GLOBAL: [&str; 5] = ["--home", "--project", "--json", "--trust", "--help"];
 
@@ -71,7 +74,7 @@ const GROUPS: [Group; 8] = [
 
 /// The pages, and the one that lists all commands.
 pub(crate) fn pages(program: &Program) -> Result<BTreeMap<String, String>> {
-    let help = program.said(&["--help"])?;
+    let help = program.said(&ALL)?;
     every_command_has_a_group(&subcommands(&help))?;
     let mut pages = BTreeMap::new();
     let mut index = opened(SOURCE, "Command line");
@@ -97,7 +100,7 @@ pub(crate) fn pages(program: &Program) -> Result<BTreeMap<String, String>> {
 
 /// The page of exit codes, which the help of the program lists.
 pub(crate) fn exit_codes(program: &Program) -> Result<String> {
-    let help = program.said(&["--help"])?;
+    let help = program.said(&ALL)?;
     let about = help.split("\n\nUsage:").next().unwrap_or_default();
     let codes = about.split("\n\n").find_map(|part| joined(part).strip_prefix(CODES).map(str::to_owned));
     let codes = codes.with_context(|| format!("the help has no paragraph that begins with `{CODES}`"))?;
@@ -155,8 +158,8 @@ fn without_globals(help: &str) -> String {
             (is_option, is_global) = (false, false);
         }
         if is_option && line.starts_with(' ') && line.trim_start().starts_with('-') {
-            let names = line.split([' ', ',', '[', '=']).filter(|name| !name.is_empty()).take(2);
-            is_global = names.into_iter().any(|name| GLOBAL.contains(&name));
+            let mut names = line.split([' ', ',', '[', '=']).filter(|name| !name.is_empty()).take(2);
+            is_global = names.any(|name| GLOBAL.contains(&name));
         }
         if !(is_option && is_global) {
             kept.push(line);

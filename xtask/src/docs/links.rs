@@ -1,6 +1,7 @@
-//! The pages of the book as they stand: their links, their place in the table of contents, and their shell blocks.
+//! The texts for users as they stand: their links, and the place of each page in the table of contents.
 //!
-//! Addresses of the web are not looked at: a check must not depend on what others serve.
+//! Addresses of the web are not looked at: a check must not depend on what others serve. The shell blocks of pages are
+//! run by the test program `scenarios` of the host.
 
 use super::page::joined;
 use anyhow::{Context, Result};
@@ -20,10 +21,6 @@ const BOOK: &str = "docs/book/src";
 /// The table of contents.
 const SUMMARY: &str = "docs/book/src/SUMMARY.md";
 
-/// The language of a block that a test can run, and the mark of one that it cannot, with the reason behind it.
-const SHELL: &str = "sh";
-const NO_TEST: &str = "no-test=";
-
 /// Texts by their paths from the top of the repository.
 pub(crate) struct Book(BTreeMap<PathBuf, Page>);
 
@@ -32,14 +29,6 @@ struct Page {
     /// Targets with the numbers of their lines.
     links: Vec<(usize, String)>,
     anchors: BTreeSet<String>,
-    blocks: Vec<Block>,
-}
-
-/// A block of the shell.
-struct Block {
-    line: usize,
-    /// The reason why no test runs it.
-    reason: Option<String>,
 }
 
 impl Book {
@@ -65,7 +54,7 @@ impl Book {
         Ok(Self(pages))
     }
 
-    /// Links that lead nowhere, pages outside of the table of contents, and blocks without a known mark.
+    /// Links that lead nowhere, and pages outside of the table of contents.
     pub(crate) fn faults(&self, root: &Path) -> Vec<String> {
         let mut faults = Vec::new();
         for (name, page) in &self.0 {
@@ -74,14 +63,6 @@ impl Book {
                     faults.push(format!("{}:{line}: `{link}` {fault}", name.display()));
                 }
             }
-            let unexplained = page.blocks.iter().filter(|block| block.reason.as_deref() == Some(""));
-            faults.extend(unexplained.map(|block| {
-                format!(
-                    "{}:{}: write the reason why no test runs it: ```sh,{NO_TEST}REASON",
-                    name.display(),
-                    block.line
-                )
-            }));
         }
         let summary = self.0.get(Path::new(SUMMARY));
         let links = summary.into_iter().flat_map(|page| &page.links).map(|(_, link)| Path::new(BOOK).join(link));
@@ -90,24 +71,6 @@ impl Book {
         let missing = pages.filter(|page| !listed.contains(*page));
         faults.extend(missing.map(|page| format!("{}: {SUMMARY} does not list it", page.display())));
         faults
-    }
-
-    /// The number of shell blocks.
-    pub(crate) fn blocks(&self) -> usize {
-        self.0.values().map(|page| page.blocks.len()).sum()
-    }
-
-    /// The number of those that a test can run.
-    pub(crate) fn tested(&self) -> usize {
-        self.blocks() - self.untested().count()
-    }
-
-    /// The other ones, each with its place and reason.
-    pub(crate) fn untested(&self) -> impl Iterator<Item = String> {
-        self.0.iter().flat_map(|(name, page)| {
-            let blocks = page.blocks.iter().filter_map(|block| Some((block.line, block.reason.as_ref()?)));
-            blocks.map(move |(line, reason)| format!("{}:{line}: {reason}", name.display()))
-        })
     }
 
     fn fault_of(&self, root: &Path, page: &Path, link: &str) -> Option<&'static str> {
@@ -139,7 +102,6 @@ impl Page {
                 let ticks = &code[..code.len() - info.trim_start_matches('`').len()];
                 if fence.is_empty() {
                     fence = ticks;
-                    page.block(at + 1, info.trim_start_matches('`'));
                 } else if ticks.len() >= fence.len() {
                     fence = "";
                 }
@@ -154,14 +116,6 @@ impl Page {
             page.links.extend(links(line).map(|link| (at + 1, link.to_owned())));
         }
         page
-    }
-
-    fn block(&mut self, line: usize, info: &str) {
-        let (language, mark) = info.split_once(',').map_or((info, None), |(language, mark)| (language, Some(mark)));
-        if language == SHELL {
-            let reason = mark.map(|mark| mark.strip_prefix(NO_TEST).unwrap_or_default().to_owned());
-            self.blocks.push(Block { line, reason });
-        }
     }
 }
 
@@ -194,14 +148,10 @@ fn resolved(path: &Path) -> Option<PathBuf> {
 }
 
 #[test]
-fn links_and_blocks_are_found_outside_of_code() {
-    let page = Page::read(
-        "# A `name` of [it](a.md#b)\n`[no](link.md)` [`code`](b.md)\n```sh\n[x](y)\n```\n```sh,no-test=asks a model\n```\n\
-         ````text\n```sh\n````\n```sh,other\n```\n",
-    );
-    assert_eq!(page.links, [(1, "a.md#b".to_owned()), (2, "b.md".to_owned())]);
-    let reasons: Vec<_> = page.blocks.iter().map(|block| (block.line, block.reason.as_deref())).collect();
-    assert_eq!(reasons, [(3, None), (6, Some("asks a model")), (11, Some(""))]);
+fn links_are_found_outside_of_code() {
+    let text = "# A `name` of [it](a.md#b)\n`[no](link.md)` [`code`](b.md)\n```sh\n[x](y)\n```\n````text\n```sh\n[x](y)\n````\n[c](c.md)\n";
+    let links = [(1, "a.md#b"), (2, "b.md"), (10, "c.md")].map(|(line, link)| (line, link.to_owned()));
+    assert_eq!(Page::read(text).links, links);
 }
 
 #[test]
