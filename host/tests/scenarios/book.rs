@@ -36,7 +36,7 @@ const NOT_RUN: &str = "sh no-test";
 /// The share of blocks that run, in percent.
 const RUN_PERCENT_MIN: usize = 90;
 
-/// Ports of models: below those that a system gives to outgoing connections.
+/// Ports of models and servers: below those that a system gives to outgoing connections.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 struct Page {
@@ -137,7 +137,10 @@ fn shell(lab: &Lab, top: &Path, page: &Page) -> Command {
     bash.env("LONGHAUL_HOME", lab.home()).env("LONGHAUL_PLUGINS", plugins()).env_remove("LONGHAUL_TRUST");
     // The settings of whoever runs the tests are none of theirs.
     bash.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env_remove("XDG_CONFIG_HOME");
-    bash.env("TMPDIR", lab.path("tmp")).env("MODEL_PORT", free_port().to_string()).env("LC_ALL", "C.UTF-8");
+    for name in ["MODEL_PORT", "SERVER_PORT"] {
+        bash.env(name, free_port().to_string());
+    }
+    bash.env("TMPDIR", lab.path("tmp")).env("LC_ALL", "C.UTF-8");
     bash
 }
 
