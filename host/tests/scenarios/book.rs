@@ -1,9 +1,9 @@
 //! The shell blocks of the book, run as they stand: each page of `docs/book/src` that has some is a test.
 //!
 //! The blocks `sh` of a page run in one bash, in their order, in a folder like the top of the repository, with a data
-//! directory of their own and a free port for the stand-in of a model. A block `sh no-test` does not run, and the line
-//! before it gives the reason: `<!-- not run: REASON -->`. Nothing here compares what blocks print: a page is right when
-//! each of its commands succeeds. Pages must need no network but loopback.
+//! directory of their own and free ports for the stand-in of a model and for a server. A block `sh no-test` does not
+//! run, and the line before it gives the reason: `<!-- not run: REASON -->`. Nothing here compares what blocks print: a
+//! page is right when each of its commands succeeds. Pages must need no network but loopback.
 
 use crate::common::lab::Lab;
 use crate::common::repository;
