@@ -6,6 +6,7 @@
 
 mod as_user;
 mod browser;
+mod docs;
 mod guests;
 mod stages;
 
@@ -31,6 +32,9 @@ enum Command {
     Test,
     /// Refresh the table of prices and context windows from the newest Python package `genai-prices`
     Prices,
+    /// Write the pages of the book that are generated from the program and its sources; `--check` compares them, and
+    /// checks links
+    Docs(docs::DocsArgs),
 }
 
 fn main() -> ExitCode {
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         Command::FirstRun => stages::first_run(&workspace_root()),
         Command::Test => stages::test(&workspace_root()),
         Command::Prices => stages::prices(&workspace_root()),
+        Command::Docs(args) => stages::docs(&workspace_root(), &args),
     };
     if let Err(error) = done {
         // With its causes on one line and without a back trace, which would bury the remedy.

@@ -1,10 +1,11 @@
-//! The two commands of the README, `first-run` and `test`, and `prices`.
+//! The two commands of the README, `first-run` and `test`, and `prices` and `docs`.
 //!
 //! All do all the set-up they need through ordinary package clients, into the cache outside the tree,
 //! and the first two say how long each stage took. None asks for an account or a key.
 
 use crate::as_user;
 use crate::browser;
+use crate::docs::{self, DocsArgs};
 use crate::guests::{self, PluginsArgs};
 use anyhow::{Context, Result};
 use longhaul_build::cache::Cache;
@@ -18,6 +19,8 @@ use std::time::Instant;
 const NEXTEST: &str = "0.9.143";
 /// Checks licences and bans.
 const DENY: &str = "0.20.2";
+/// Makes HTML of the book, when asked for it.
+const MDBOOK: &str = "0.5.4";
 
 /// Builds, fetches the small model, runs example 01 and shows what came of it.
 pub(crate) fn first_run(root: &Path) -> Result<()> {
@@ -92,6 +95,8 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         let mut tests = with(cargo(root), &tools);
         run("run the tests", tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]))
     })?;
+    // The tests built the program.
+    stages.run("book", || docs(root, &DocsArgs::check(root.join("target/debug/longhaul"))))?;
     stages.print();
     as_user
 }
@@ -101,6 +106,20 @@ pub(crate) fn prices(root: &Path) -> Result<()> {
     let script = root.join("xtask/src/prices.py");
     let table = root.join("host/crates/models/src/prices/table.tsv");
     run("make the table of prices, which needs Python 3 with pip", Command::new("python3").arg(script).arg(table))
+}
+
+/// Writes or checks the pages of the book, with a program that is built for it where none is named.
+pub(crate) fn docs(root: &Path, args: &DocsArgs) -> Result<()> {
+    docs::docs(root, args, || {
+        run("build longhaul", cargo(root).args(["build", "--quiet", "-p", "longhaul"]))?;
+        Ok(root.join("target/debug/longhaul"))
+    })?;
+    if args.html {
+        let directory = tool(&Cache::open(guests::say)?, "mdbook", MDBOOK)?;
+        run("make the book", Command::new(directory.join("mdbook")).arg("build").arg(root.join("docs/book")))?;
+        println!("the book is in {}", root.join("target/book").display());
+    }
+    Ok(())
 }
 
 /// The SDKs without a host, each in its own language, and the tool `python` without a component; C's examples are tested
@@ -138,7 +157,7 @@ fn with(mut command: Command, tools: &[&Path]) -> Command {
     command
 }
 
-/// The directory of a cargo subcommand: where it is installed, or one in the cache that it is built into.
+/// The directory of a program: where it is installed, or one in the cache that cargo builds it into.
 fn tool(cache: &Cache, name: &str, version: &str) -> Result<PathBuf> {
     let installed = std::env::var_os("PATH")
         .iter()

@@ -1,22 +1,25 @@
-//! Whole-path scenarios: each folder of `tests/scenarios` is a test, and adding one adds no Rust.
+//! Whole-path scenarios: each folder of `tests/scenarios` is a test, and adding one adds no Rust. So is each page of the
+//! book, see `book.rs`.
 //!
-//! `tests/scenarios/README.md` says what a folder holds. `LONGHAUL_SCENARIOS=WORDS` takes the folders with the words in
-//! their names; `UPDATE_EXPECT=1` writes the expected texts anew. Nothing here asserts what a scenario is about: its
-//! expected text does.
+//! `tests/scenarios/README.md` says what a folder holds. `LONGHAUL_SCENARIOS=WORDS` takes the folders and pages with the
+//! words in their names; `UPDATE_EXPECT=1` writes the expected texts anew. Nothing here asserts what a scenario is about:
+//! its expected text does.
 
 #[path = "../common/mod.rs"]
 mod common;
 
+mod book;
 mod lay_out;
 mod normal;
 mod pick;
+mod processes;
 mod told;
 
 use common::lab::{Lab, Ran};
 use common::repository;
 use expect_test::expect_file;
 use libtest_mimic::{Arguments, Trial};
-use rustix::process::{Pid, Signal, kill_process_group};
+use processes::Processes;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -32,14 +35,15 @@ fn main() -> ExitCode {
     }
     let arguments = Arguments::from_args();
     let words = std::env::var("LONGHAUL_SCENARIOS").unwrap_or_default();
-    let named = folders().into_iter().filter(|(name, _)| name.contains(&words));
     let trial = |(name, folder): (String, PathBuf)| {
         Trial::test(name, move || {
             check(&folder);
             Ok(())
         })
     };
-    libtest_mimic::run(&arguments, named.map(trial).collect()).exit_code()
+    let mut trials: Vec<Trial> = folders().into_iter().map(trial).chain(book::trials()).collect();
+    trials.retain(|trial| trial.name().contains(&words));
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// The scenarios with their names.
@@ -60,7 +64,7 @@ fn check(folder: &Path) {
     let (mut text, mut last) = (String::new(), None);
     for line in steps(folder) {
         let started = lab.start_command(shell(&lab, &line));
-        processes.0.push(started.pid());
+        processes.add(started.pid());
         let ran = started.wait();
         text.push_str(&shown(&line, &ran));
         last = ran.code();
@@ -137,18 +141,4 @@ fn shown(line: &str, ran: &Ran) -> String {
     }
     text.push('\n');
     text
-}
-
-/// Process groups of the steps, which end with the scenario whatever they left running.
-#[derive(Default)]
-struct Processes(Vec<u32>);
-
-impl Drop for Processes {
-    fn drop(&mut self) {
-        let groups = self.0.iter().filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
-        for group in groups {
-            // Most are gone.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
 }

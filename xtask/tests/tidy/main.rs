@@ -5,6 +5,7 @@
 //! host, so that they can be asked while it does not compile.
 
 mod arrows;
+mod book;
 mod circles;
 mod contributing;
 mod graph;

@@ -45,11 +45,11 @@ impl ResourceLimits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PartialLimits {
-    /// See [`ResourceLimits::max_memory_mb`].
+    /// Memory of the whole tree, in MB.
     pub max_memory_mb: Option<f64>,
-    /// See [`ResourceLimits::max_cpu_percent`].
+    /// Processor time, where 100 is one processor all the time; ended only after `busy_s_max` seconds above it.
     pub max_cpu_percent: Option<f64>,
-    /// See [`ResourceLimits::max_processes`].
+    /// Processes besides the root.
     pub max_processes: Option<u64>,
 }
 

@@ -1,0 +1,194 @@
+//! The pages of the command line, from the help of each command, and that of exit codes.
+//!
+//! A command that stands in no group here is an error, so that none is left out.
+
+use super::page::{cell, joined, opened};
+use super::program::Program;
+use anyhow::{Context, Result, bail};
+use std::collections::{BTreeMap, BTreeSet};
+
+const SOURCE: &str = "the program's own help";
+
+/// The arguments with which the program prints the help that lists all commands.
+const ALL: [&str; 1] = ["--help"];
+
+/// Options that every command has; they stand once, on the first page.
+const GLOBAL: [&str; 5] = ["--home", "--project", "--json", "--trust", "--help"];
+
+/// The words in the help before the exit codes.
+const CODES: &str = "Exit codes: ";
+
+/// A page of commands.
+struct Group {
+    page: &'static str,
+    title: &'static str,
+    commands: &'static [&'static str],
+}
+
+const GROUPS: [Group; 8] = [
+    Group {
+        page: "projects",
+        title: "Projects and their work",
+        commands: &[
+            "init", "new", "projects", "project", "trust", "check", "features", "merge", "diff", "log", "revert",
+            "detect", "do",
+        ],
+    },
+    Group {
+        page: "runs",
+        title: "Runs",
+        commands: &[
+            "run",
+            "resume",
+            "attach",
+            "pause",
+            "abandon",
+            "cancel",
+            "steer",
+            "answer",
+            "approvals",
+            "status",
+            "runs",
+            "journal",
+            "replay",
+            "report",
+            "decisions",
+            "checkpoint",
+        ],
+    },
+    Group { page: "asks", title: "Asks, code and graphs", commands: &["ask", "exec", "graph", "runtimes"] },
+    Group {
+        page: "agents",
+        title: "Agents on schedules, and memory",
+        commands: &["agent", "schedule", "memory", "trajectories"],
+    },
+    Group { page: "plugins", title: "Plugins", commands: &["plugin", "conform"] },
+    Group { page: "models", title: "Models, tools and secrets", commands: &["models", "mcp", "secrets"] },
+    Group { page: "server", title: "The server", commands: &["serve", "token"] },
+    Group {
+        page: "operate",
+        title: "Operation",
+        commands: &["ps", "top", "metrics", "doctor", "audit", "gc", "backup", "restore"],
+    },
+];
+
+/// The pages, and the one that lists all commands.
+pub(crate) fn pages(program: &Program) -> Result<BTreeMap<String, String>> {
+    let help = program.said(&ALL)?;
+    every_command_has_a_group(&subcommands(&help))?;
+    let mut pages = BTreeMap::new();
+    let mut index = opened(SOURCE, "Command line");
+    index += "Every command takes the options of the first section. Where a command wants a run and none is named, it takes \
+              the newest run\nof the project in the current directory. [Exit codes](exit-codes.md) are those of all \
+              commands.\n\n";
+    index += &format!("```text\n{}\n```\n", usage(&help)?);
+    for group in &GROUPS {
+        let page = group.page;
+        index += &format!("\n## {}\n\n| command | what it does |\n|---|---|\n", group.title);
+        let mut text = opened(SOURCE, group.title);
+        text += "The options of all commands are in [Command line](../commands.md).\n";
+        for &command in group.commands {
+            let help = program.said(&[command, "--help"])?;
+            index += &format!("| [{command}](commands/{page}.md#longhaul-{command}) | {} |\n", about(&help));
+            text += &sections(program, &[command], &help)?;
+        }
+        pages.insert(format!("commands/{page}.md"), text);
+    }
+    pages.insert("commands.md".to_owned(), index);
+    Ok(pages)
+}
+
+/// The page of exit codes, which the help of the program lists.
+pub(crate) fn exit_codes(program: &Program) -> Result<String> {
+    let help = program.said(&ALL)?;
+    let about = help.split("\n\nUsage:").next().unwrap_or_default();
+    let codes = about.split("\n\n").find_map(|part| joined(part).strip_prefix(CODES).map(str::to_owned));
+    let codes = codes.with_context(|| format!("the help has no paragraph that begins with `{CODES}`"))?;
+    let mut text = opened(SOURCE, "Exit codes");
+    text += "| code | meaning |\n|---|---|\n";
+    for code in codes.trim_end_matches('.').split("; ") {
+        let (number, meaning) = code.split_once(' ').with_context(|| format!("`{code}` is no exit code"))?;
+        text += &format!("| {number} | {} |\n", cell(meaning));
+    }
+    text += "\nErrors are text on standard error, which says what to do. With `--json`, standard output has one value, or \
+             one value a\nline while a run goes on.\n";
+    Ok(text)
+}
+
+fn every_command_has_a_group(commands: &[String]) -> Result<()> {
+    let grouped: BTreeSet<&str> = GROUPS.iter().flat_map(|group| group.commands).copied().collect();
+    let there: BTreeSet<&str> = commands.iter().map(String::as_str).collect();
+    if let Some(command) = there.symmetric_difference(&grouped).next() {
+        bail!("`longhaul {command}` is in the help or in GROUPS of xtask/src/docs/commands.rs, and not in both");
+    }
+    Ok(())
+}
+
+/// The sections of a command and of everything below it.
+fn sections(program: &Program, path: &[&str], help: &str) -> Result<String> {
+    let mut text = format!("\n## longhaul {}\n\n```text\n{}\n```\n", path.join(" "), without_globals(help));
+    for below in subcommands(help) {
+        let path = [path, &[below.as_str()]].concat();
+        let arguments = [path.as_slice(), &["--help"]].concat();
+        text += &sections(program, &path, &program.said(&arguments)?)?;
+    }
+    Ok(text)
+}
+
+/// The commands that a help lists, without `help` itself.
+fn subcommands(help: &str) -> Vec<String> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| line.is_empty() || line.starts_with(' '));
+    // What an entry says goes on in lines that are indented more.
+    let entries = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = entries.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+/// A help without the options that every command has.
+fn without_globals(help: &str) -> String {
+    let (mut kept, mut is_option, mut is_global) = (Vec::new(), false, false);
+    for line in help.lines() {
+        if line == "Options:" {
+            is_option = true;
+        } else if !line.is_empty() && !line.starts_with(' ') {
+            if is_global {
+                kept.push("");
+            }
+            (is_option, is_global) = (false, false);
+        }
+        if is_option && line.starts_with(' ') && line.trim_start().starts_with('-') {
+            let mut names = line.split([' ', ',', '[', '=']).filter(|name| !name.is_empty()).take(2);
+            is_global = names.any(|name| GLOBAL.contains(&name));
+        }
+        if !(is_option && is_global) {
+            kept.push(line);
+        }
+    }
+    let text = kept.join("\n");
+    let text = text.trim_end();
+    text.strip_suffix("\nOptions:").unwrap_or(text).trim_end().to_owned()
+}
+
+/// The usage and the options in the help of the program.
+fn usage(help: &str) -> Result<String> {
+    let usage = help.split_once("Usage:").and_then(|(_, rest)| rest.split_once("\nCommands:"));
+    let (usage, rest) = usage.context("the help has a usage and commands")?;
+    let (_, options) = rest.split_once("\nOptions:").context("the help has options")?;
+    Ok(format!("Usage:{}\n\nOptions:{}", usage.trim_end(), options.trim_end()))
+}
+
+/// The first paragraph of a help.
+fn about(help: &str) -> String {
+    cell(help.split("\n\n").next().unwrap_or_default())
+}
+
+#[test]
+fn a_help_is_read_with_what_stands_below_it() {
+    let help = "Do things\n\nUsage: longhaul x <COMMAND>\n\nCommands:\n  one   First\n        and more\n  help  Print\n\n\
+                Options:\n      --json  Print JSON\n              at length\n  -h, --help  Print help\n";
+    assert_eq!(subcommands(help), ["one"]);
+    assert!(without_globals(help).ends_with("help  Print"));
+    let own = "Usage: x\n\nOptions:\n      --all   All\n      --json  Print JSON\n\nExamples:\n  longhaul x\n";
+    assert_eq!(without_globals(own), "Usage: x\n\nOptions:\n      --all   All\n\nExamples:\n  longhaul x");
+}
