@@ -22,6 +22,7 @@
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
 //! | `wire/maintenance.rs` | backups, restores and deletions of expired data |
 //! | `wire/models.rs` | configured, tested and fetched models |
+//! | `wire/onboarding.rs` | the installed skill, and the demo of `onboard` |
 //! | `wire/plugins.rs` | plugins: lists, builds and installations; inspections, checks and calls of one |
 //! | `wire/projects.rs` | identities and checks of projects, and outcomes of prompts |
 //! | `wire/prompts.rs` | guesses about prompts |
@@ -45,6 +46,7 @@ pub mod journal;
 pub mod knowledge;
 pub mod maintenance;
 pub mod models;
+pub mod onboarding;
 pub mod plugins;
 pub mod projects;
 pub mod prompts;
