@@ -121,7 +121,8 @@ enum Subcommands {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Try Longhaul: make a demo project, run it, kill the run in the middle, and resume it.
+    /// Try Longhaul with a demo project that is run, killed and resumed. Asks which model writes it; nothing costs money
+    /// unless a provider with a key is chosen.
     Onboard(onboard::OnboardArgs),
     /// Make an existing directory a project: write longhaul.toml and GOAL.md, and make a git repository, unless they
     /// exist.
@@ -156,7 +157,8 @@ enum Command {
         #[command(subcommand)]
         command: Option<audit::AuditCommand>,
     },
-    /// Work on the goal: turn it into features, and work on each until it passes or its rounds are used up.
+    /// Work on the goal, feature by feature, until each feature passes or its rounds are used up. The first run plans
+    /// the features.
     Run {
         /// Follow this plan, JSON with `tasks`, instead of asking the planner.
         #[arg(long, value_name = "FILE")]

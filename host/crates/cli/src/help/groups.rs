@@ -96,7 +96,7 @@ fn cut(about: &str, columns: usize) -> &str {
         return sentence;
     }
     let ends = sentence.match_indices([',', ':', ';']).map(|(at, _)| &sentence[..at]);
-    ends.filter(|part| part.chars().count() <= columns).last().unwrap_or(sentence)
+    ends.filter(|part| part.chars().count() <= columns).next_back().unwrap_or(sentence)
 }
 
 /// The names in all groups, for the tests of the table.

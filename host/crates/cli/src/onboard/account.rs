@@ -64,7 +64,7 @@ mod tests {
 
     fn account(ends: &[(&str, u64)]) -> Account {
         let ends = ends.iter().map(|(invocation, end)| ((*invocation).to_owned(), *end)).collect();
-        Account { run: "r-1c0d7e0b2f61".parse().expect("a run"), ends, model_calls: 1 }
+        Account { run: RunId::from_text("r-1"), ends, model_calls: 1 }
     }
 
     #[test]

@@ -49,11 +49,14 @@ pub(super) async fn run(
         tokio::select! {
             line = running.lines.next_line() => {
                 let Some(line) = line? else { break };
-                if !kills && kill_at.is_some_and(|text| line.trim_start().starts_with(text)) {
-                    kills = true;
+                kills = count == 0 && kill_at.is_some_and(|text| line.trim_start().starts_with(text));
+                if kills {
                     running.kill();
                 }
                 say(context, &format!("  {line}"));
+                if kills {
+                    break;
+                }
             }
             _ = interrupts.recv() => {
                 count += 1;
@@ -63,10 +66,9 @@ pub(super) async fn run(
         }
     }
     let status = running.child.wait().await?;
-    Ok(match count {
-        0 => ending(status, kills),
-        _ => Ending::Interrupted,
-    })
+    // A run that ends well although a person pressed Ctrl-C had nothing left to pause.
+    let is_interrupted = count > 0 && !status.success();
+    Ok(if is_interrupted { Ending::Interrupted } else { ending(status, kills) })
 }
 
 fn ending(status: ExitStatus, kills: bool) -> Ending {
@@ -81,6 +83,8 @@ impl Running {
     pub(super) fn start(context: &Context, arguments: &[&OsStr]) -> fault::Result<Self> {
         let mut command = Command::new(own_program()?);
         command.arg("--home").arg(context.home.path()).args(arguments);
+        // We print its lines, so it draws nothing between them.
+        command.env("TERM", "dumb");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).kill_on_drop(true);
         let mut child = command.spawn().context("cannot start this program again")?;
         let output = child.stdout.take().context("a child without its output")?;
