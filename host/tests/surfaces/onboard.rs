@@ -69,9 +69,6 @@ fn a_demo_that_cannot_be_made_is_refused_in_a_line() {
     refused(&run(&lab, &["onboard"]), &["no person can be asked", "--yes"]);
     refused(&run(&lab, &["--json", "onboard"]), &["no person can be asked", "--yes"]);
     refused(&run(&lab, &["onboard", "--yes", "--provider", "nobody"]), &["no provider `nobody`", "recorded"]);
-    let mut command = lab.command(&["onboard", "--yes"]);
-    command.env("LONGHAUL_PLUGINS", lab.path("nothing"));
-    refused(&lab.start_command(command).wait(), &["the demo needs plugins", "react", "LONGHAUL_PLUGINS"]);
     assert!(!lab.path("longhaul-demo").exists(), "nothing is left behind");
 }
 

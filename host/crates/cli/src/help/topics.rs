@@ -3,14 +3,12 @@
 //! The build script lists the pages of `docs/book`; their order and titles are those of `SUMMARY.md`.
 
 use super::layout::wrapped;
+use longhaul_config::toml_text;
 
 /// Each page of the book: its path, and its text.
 const PAGES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/chapters.rs"));
 
 const SUMMARY: &str = "SUMMARY.md";
-
-/// The least likeness of a name that is suggested.
-const LIKENESS_MIN: f64 = 0.6;
 
 /// A chapter of the book.
 #[derive(Clone, Copy, Debug)]
@@ -81,15 +79,9 @@ pub(super) fn listed(commands: &[String], columns: usize) -> String {
 
 /// The name of a command or chapter that is most like this one.
 pub(super) fn nearest(name: &str, commands: &[String]) -> Option<String> {
-    let topics = all().into_iter().map(|topic| name_of(&topic, commands).to_owned());
-    let all = commands.iter().cloned().chain(topics);
-    let name = name.to_lowercase();
-    let alike = all.map(|known| {
-        let short = known.rsplit('/').next().unwrap_or(&known);
-        (strsim::jaro_winkler(short, &name).max(strsim::jaro_winkler(&known, &name)), known)
-    });
-    let best = alike.max_by(|(one, _), (other, _)| one.total_cmp(other));
-    best.filter(|(likeness, _)| *likeness >= LIKENESS_MIN).map(|(_, known)| known)
+    let topics = all();
+    let chapters = topics.iter().map(|topic| name_of(topic, commands));
+    toml_text::nearest(name, commands.iter().map(String::as_str).chain(chapters)).map(str::to_owned)
 }
 
 #[cfg(test)]
