@@ -286,13 +286,19 @@ const EXAMPLES: &[Entry] = &[
     ),
 ];
 
-/// The end of the help of a command. A command that only has others below it shows an example of the first two of them.
+/// The end of the help of a command. A command that only has others below it shows an example of the first two of them,
+/// or both of its only one.
 pub(super) fn of(path: &str) -> Option<String> {
     let own = EXAMPLES.iter().find(|(command, _)| *command == path).map(|(_, examples)| examples.to_vec());
-    let lines = own.unwrap_or_else(|| {
-        let prefix = format!("{path} ");
-        let below = EXAMPLES.iter().filter(|(command, _)| command.starts_with(&prefix));
-        below.map(|(_, [first, _])| *first).take(2).collect()
-    });
+    let lines = own.unwrap_or_else(|| below(&format!("{path} ")));
     (!path.is_empty() && !lines.is_empty()).then(|| format!("Examples:\n  {}", lines.join("\n  ")))
+}
+
+/// Examples of commands that begin with a text.
+fn below(prefix: &str) -> Vec<&'static str> {
+    let found: Vec<&Entry> = EXAMPLES.iter().filter(|(command, _)| command.starts_with(prefix)).collect();
+    match &found[..] {
+        [(_, both)] => both.to_vec(),
+        several => several.iter().map(|(_, [first, _])| *first).take(2).collect(),
+    }
 }

@@ -15,7 +15,8 @@ pub(super) fn rendered(page: &str, columns: usize, is_styled: bool) -> String {
     while let Some(line) = lines.next() {
         renderer.block(line, &mut lines);
     }
-    renderer.text
+    // A page may begin with a comment.
+    renderer.text.trim_start_matches('\n').to_owned()
 }
 
 struct Renderer {

@@ -15,7 +15,7 @@ const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
 /// Makes a token of one day, which the page asks for, then serves the page and opens it, until the server ends.
 pub(super) async fn open(context: &Context) -> fault::Result<()> {
     let name = format!("onboard-{}", std::process::id());
-    let arguments = ["token", "add", &name, "--scope", "read", "--expires", "1d"].map(OsStr::new);
+    let arguments = ["token", "add", name.as_str(), "--scope", "read", "--expires", "1d"].map(OsStr::new);
     let mut token = Running::start(context, &arguments)?;
     say(context, "the page asks for this token:");
     while let Some(line) = token.line().await? {
