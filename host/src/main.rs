@@ -1,7 +1,6 @@
 //! The program: does the work of the child that its arguments name, or reads them and hands over to `cli`.
 
-use clap::Parser;
-use longhaul::cli::{Cli, Exit};
+use longhaul::cli::Exit;
 use longhaul::owner::ProgramOwner;
 use longhaul::service::code_of;
 use longhaul_core::fault::{Fault, FaultCode};
@@ -10,8 +9,9 @@ use std::sync::Arc;
 
 fn main() -> ExitCode {
     longhaul::run_child_if_asked();
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let cli = match longhaul::cli::parse() {
+        Ok(Ok(cli)) => cli,
+        Ok(Err(exit)) => return ExitCode::from(exit.code()),
         Err(error) => {
             longhaul::cli::terminal::arguments(&error);
             // clap's own code for wrong arguments is 2, and 0 for help.

@@ -1,4 +1,4 @@
-//! Where people and programs meet the host: the command line with its errors, several terminals, HTTP, the types that all
+//! Where people and programs meet the host: the command line with its errors and its first minute, several terminals, HTTP, the types that all
 //! of them show, the web page, and the examples.
 
 #[path = "../common/mod.rs"]
@@ -7,6 +7,7 @@ mod common;
 mod bad_input;
 mod examples;
 mod http;
+mod onboard;
 mod page;
 mod terminals;
 mod wire;

@@ -22,6 +22,7 @@
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
 //! | `wire/maintenance.rs` | backups and restores |
 //! | `wire/models.rs` | configured, tested and fetched models |
+//! | `wire/onboarding.rs` | the installed skill, and the demo of `onboard` |
 //! | `wire/plugins.rs` | plugins: lists, builds and installations; inspections, checks and calls of one |
 //! | `wire/projects.rs` | identities and checks of projects, and outcomes of prompts |
 //! | `wire/prompts.rs` | guesses about prompts |
@@ -46,6 +47,7 @@ pub mod journal;
 pub mod knowledge;
 pub mod maintenance;
 pub mod models;
+pub mod onboarding;
 pub mod plugins;
 pub mod projects;
 pub mod prompts;

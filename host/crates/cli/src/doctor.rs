@@ -7,13 +7,14 @@ mod walls;
 
 use super::context::Context;
 use super::exit::Exit;
+use super::machine::{self, FoundModels};
 use super::order::print_json;
 pub use bombs::child as bomb_child;
 use clap::Args;
 use longhaul_api::wire::doctor::{CheckResult, CheckState, DoctorView};
 use longhaul_core::fault;
-use longhaul_home::{cache, variable};
-use longhaul_models::{Discovery, discover};
+use longhaul_home::cache;
+use longhaul_models::Discovery;
 
 /// Plugins in the configuration that `longhaul new` writes.
 const SHIPPED: [&str; 7] =
@@ -41,12 +42,8 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
         checks.extend(toolchains::all(&context.project, &context.home).await);
     }
     let exit = if checks.iter().any(|found| found.state == CheckState::Broken) { Exit::Error } else { Exit::Done };
-    let missing: Vec<&str> = SHIPPED
-        .into_iter()
-        .filter(|name| longhaul_plugins::find(name, Some(&context.project), &context.home).is_err())
-        .collect();
-    let found = discover(&variable, &longhaul_models::discover::PORTS).await;
-    let model = longhaul_models::pull::path_of("smollm2", &cache()?).filter(|path| path.is_file());
+    let missing = machine::missing(&SHIPPED, Some(&context.project), &context.home);
+    let FoundModels { discovery: found, local: model } = machine::models().await?;
     if context.json {
         print_json(&DoctorView {
             home: context.home.path().display().to_string(),
@@ -63,10 +60,7 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
     checks.iter().for_each(print_check);
     match missing[..] {
         [] => outln!("plugins          all shipped ones are found"),
-        _ => outln!(
-            "plugins          missing: {}; build them with `cargo xtask plugins`, or set LONGHAUL_PLUGINS",
-            missing.join(", ")
-        ),
+        _ => outln!("plugins          {}", machine::missing_words(&missing)),
     }
     print_models(&found);
     let built = if context.owner.has_local_model() {

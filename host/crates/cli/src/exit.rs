@@ -7,6 +7,8 @@ pub enum Exit {
     Done,
     /// An error.
     Error,
+    /// Wrong arguments.
+    Misused,
     /// Features do not pass.
     Incomplete,
     /// The run is paused.
@@ -22,6 +24,7 @@ impl Exit {
         match self {
             Self::Done => 0,
             Self::Error => 1,
+            Self::Misused => 2,
             Self::Incomplete => 3,
             Self::Paused => 4,
             Self::Waiting => 5,

@@ -37,11 +37,14 @@ mod follow;
 mod gc;
 mod grant_args;
 mod graph;
+mod help;
 mod log;
+mod machine;
 mod mcp;
 mod memory;
 mod merge;
 mod models;
+mod onboard;
 mod order;
 mod owner;
 mod plugin;
@@ -56,14 +59,17 @@ mod schedule;
 mod secrets;
 mod serve;
 mod show;
+mod skill;
 mod speech;
 mod task_status;
 mod token;
 mod trajectories;
 mod trust;
+mod welcome;
 
 use arguments::{FormArg, ModelArgs, RunArg};
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use command_client::CommandClient;
 use context::Context;
 use follow::StartRequest;
@@ -73,13 +79,15 @@ use longhaul_core::fault::{self, Context as _};
 use longhaul_home::logs::{self, LogSettings};
 use longhaul_home::{Home, variable};
 use order::print_done;
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use exit::Exit;
 pub use owner::{Owner, RunningScheduler, RunningServer, ServerStart};
 
-/// Runs long-lived AI agents as sandboxed WebAssembly components, and survives being killed.
+/// Runs long-lived AI agents as sandboxed components, and survives being killed.
 ///
 /// Exit codes: 0 done; 1 an error, which says what to do; 2 wrong arguments; 3 the run ended and some
 /// features do not pass, or steps of a graph failed; 4 the run is paused; 5 the run waits for an answer.
@@ -98,8 +106,9 @@ pub struct Cli {
     /// Agree to the permissions that longhaul.toml asks for, without a question. For scripts.
     #[arg(long, global = true)]
     trust: bool,
+    // None: the person at the terminal is told what there is to do.
     #[command(subcommand)]
-    command: Subcommands,
+    command: Option<Subcommands>,
 }
 
 // No doc comment here: clap would take it for the description of the program.
@@ -113,6 +122,9 @@ enum Subcommands {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Try Longhaul with a demo project that is run, killed and resumed. Asks which model writes it; nothing costs money
+    /// unless a provider with a key is chosen.
+    Onboard(onboard::OnboardArgs),
     /// Make an existing directory a project: write longhaul.toml and GOAL.md, and make a git repository, unless they
     /// exist.
     Init {
@@ -146,7 +158,8 @@ enum Command {
         #[command(subcommand)]
         command: Option<audit::AuditCommand>,
     },
-    /// Turn the goal into features and work on them until each feature passes or its rounds are used up.
+    /// Work on the goal, feature by feature, until each feature passes or its rounds are used up. The first run plans
+    /// the features.
     Run {
         /// Follow this plan, JSON with `tasks`, instead of asking the planner.
         #[arg(long, value_name = "FILE")]
@@ -349,6 +362,11 @@ enum Command {
     },
     /// Run as an MCP server that offers tool plugins and the verbs of the harness.
     Mcp(mcp::McpArgs),
+    /// Install the skill that teaches coding agents to use Longhaul.
+    Skill {
+        #[command(subcommand)]
+        command: skill::SkillCommand,
+    },
     /// Manage the secrets that tools authenticate with. Agents and tools never see their values.
     Secrets {
         #[command(subcommand)]
@@ -393,14 +411,53 @@ impl Command {
     }
 }
 
+/// The command line, with the help and the examples of every command, for programs that describe it.
+pub fn command() -> clap::Command {
+    help::dressed(Cli::command(), false)
+}
+
+/// Reads the arguments of this process. Carries out `longhaul help`, for which it returns the end.
+///
+/// # Errors
+/// When the arguments are wrong, or ask for help or the version.
+pub fn parse() -> Result<Result<Cli, Exit>, clap::Error> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    if let Some(words) = words_of_help(&arguments) {
+        return Ok(Err(help::run(Cli::command(), words)));
+    }
+    let at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let mut command = help::dressed(Cli::command(), at_terminal);
+    let cli = Cli::from_arg_matches(&command.try_get_matches_from_mut(arguments)?)?;
+    if cli.command.is_none() && cli.json {
+        return Err(
+            command.error(ErrorKind::MissingSubcommand, "`--json` needs a command, such as `status` or `doctor`")
+        );
+    }
+    Ok(Ok(cli))
+}
+
+/// The arguments of `help`, where that is the command. Options of every command may stand before it.
+fn words_of_help(arguments: &[OsString]) -> Option<&[OsString]> {
+    let mut rest = arguments.get(1..)?;
+    loop {
+        rest = match rest {
+            [word, words @ ..] if word == "help" => return Some(words),
+            [option, _, below @ ..] if option == "--home" || option == "--project" => below,
+            [option, below @ ..] if option.as_encoded_bytes().starts_with(b"--") => below,
+            _ => return None,
+        };
+    }
+}
+
 /// Carries out a command. `owner` does what needs the store, the service or the servers.
 ///
 /// # Errors
 /// With a text that says what to do.
 pub fn main(cli: Cli, owner: Arc<dyn Owner>) -> fault::Result<Exit> {
     let command = match cli.command {
-        Subcommands::Command(command) => command,
-        Subcommands::Child(child) => children::run(child),
+        Some(Subcommands::Command(command)) => Some(command),
+        Some(Subcommands::Child(child)) => children::run(child),
+        None => None,
     };
     logs::start(&LogSettings::from_environment(&variable)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -409,13 +466,16 @@ pub fn main(cli: Cli, owner: Arc<dyn Owner>) -> fault::Result<Exit> {
         .enable_all()
         .build()?;
     // A stream is for programs, too: no other text is printed between its lines.
-    let json = cli.json || command.prints_events();
+    let json = cli.json || command.as_ref().is_some_and(|command| command.prints_events());
     let (project, names_project) = (cli.project.as_deref().unwrap_or(Path::new(".")), cli.project.is_some());
     let (home, project) = (Home::find(cli.home)?, whole(project)?);
     let client = CommandClient::new(&home, &project, &owner);
     let context = Context { home, project, names_project, json, trust: cli.trust, client, owner };
     let exit = runtime.block_on(async {
-        let exit = dispatch(*command, &context).await;
+        let exit = match command {
+            Some(command) => dispatch(*command, &context).await,
+            None => welcome::run(&context).await,
+        };
         context.client.release().await;
         exit
     });
@@ -439,6 +499,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         trust::ask_first(context, context.trust).await?;
     }
     match command {
+        Command::Onboard(args) => onboard::run(context, args).await,
         Command::Init { name } => project::init(context, name).await,
         Command::New { directory, name } => project::new(context, &directory, name).await,
         Command::Projects => project::list(context).await,
@@ -513,6 +574,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Serve(args) => owner::serve::run(context, args).await,
         Command::Token { command } => token::run(context, command).await,
         Command::Mcp(args) => mcp::run(context, args).await,
+        Command::Skill { command } => skill::run(context, command),
         Command::Secrets { command } => secrets::run(context, command).await,
         Command::Runtimes { command } => runtimes::run(context, command),
         Command::Models { command } => models::run(context, command).await,
@@ -534,8 +596,49 @@ mod tests {
             [&["decisions", "--query", "why"][..], &["decisions", "r-1", "--limit", "3"], &["decisions", "list"]]
         {
             let parsed = Cli::try_parse_from([&["longhaul"], words].concat()).map(|cli| cli.command);
-            let Ok(Subcommands::Command(command)) = parsed else { panic!("{words:?}") };
+            let Ok(Some(Subcommands::Command(command))) = parsed else { panic!("{words:?}") };
             assert!(matches!(*command, Command::Decisions { .. }), "{words:?}");
         }
+    }
+
+    #[test]
+    fn the_short_help_fits_a_screen_and_has_every_command_in_one_group() {
+        help::tests::check_groups(&Cli::command());
+    }
+
+    #[test]
+    fn the_help_of_every_command_ends_with_two_examples_that_are_read() {
+        help::tests::check_examples(&Cli::command(), "");
+        let command = command();
+        let lines = help::tests::examples_in(&command);
+        assert!(lines.len() > 200, "{}", lines.len());
+        for line in lines {
+            let read = command.clone().try_get_matches_from(help::tests::split(&line));
+            assert!(read.is_ok(), "`{line}`: {}", read.err().map(|error| error.to_string()).unwrap_or_default());
+        }
+    }
+
+    #[test]
+    fn help_is_found_behind_the_options_of_every_command() {
+        let check = |line: &str, expected: Option<&[&str]>| {
+            let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let found =
+                words_of_help(&arguments).map(|words| words.iter().map(|word| word.to_string_lossy().into_owned()));
+            let expected = expected.map(|words| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+            assert_eq!(found.map(Iterator::collect::<Vec<_>>), expected, "{line}");
+        };
+        check("longhaul help", Some(&[]));
+        check("longhaul --home help --json help run", Some(&["run"]));
+        check("longhaul plugin help", None);
+        check("longhaul", None);
+    }
+
+    #[test]
+    fn without_a_command_the_help_is_an_error_unless_a_person_is_there() {
+        let missing = command().try_get_matches_from(["longhaul"]).map(drop).map_err(|error| error.kind());
+        assert_eq!(missing, Err(ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand));
+        let allowed = help::dressed(Cli::command(), true).try_get_matches_from(["longhaul"]);
+        let cli = allowed.and_then(|matches| Cli::from_arg_matches(&matches));
+        assert!(cli.is_ok_and(|cli| cli.command.is_none()));
     }
 }

@@ -107,6 +107,15 @@ pub async fn probe(model: &dyn Model, name: &str, output_tokens_max: u32) -> Vec
     all
 }
 
+/// Sends the request for a text alone, to see that a model answers.
+pub async fn probe_plain(model: &dyn Model, name: &str, output_tokens_max: u32) -> Probed {
+    let request = request(ProbeKind::Plain, name, output_tokens_max);
+    let began = Instant::now();
+    let tally = UsageTally::default();
+    let reply = model.ask(&request, &mut |_: &str| {}, &tally).await;
+    judged(ProbeKind::Plain, reply, tally.wasted(), began.elapsed())
+}
+
 fn streaming(pieces: u32, plain: &Probed) -> Probed {
     let works = pieces > 1;
     let why = if works { String::new() } else { "the reply came in one piece".to_owned() };
