@@ -9,7 +9,7 @@
 mod local;
 pub mod wire;
 
-use longhaul_api::operations::{Operation, OperationCall, Transport};
+use longhaul_api::operations::{OTHER_VERSIONS, Operation, OperationCall, Transport};
 use longhaul_api::runs::RunRef;
 use longhaul_api::seen::RunNotification;
 use longhaul_core::RunId;
@@ -53,7 +53,7 @@ impl Transport for Client {
             }
             Self::Far(home) => {
                 let response = call_owner(home, OperationCall::of(&request)?).await?;
-                serde_json::from_value(response).context(NOT_UNDERSTOOD)
+                serde_json::from_value(response).with_context(not_understood)
             }
         }
     }
@@ -139,7 +139,9 @@ impl Client {
 }
 
 /// What a client says of an answer that it cannot read.
-const NOT_UNDERSTOOD: &str = "the owner's answer is not understood; client and owner may be of different versions";
+fn not_understood() -> String {
+    format!("the owner's answer is not understood; {OTHER_VERSIONS}")
+}
 
 type Lines = BufReader<UnixStream>;
 
@@ -169,7 +171,7 @@ async fn next_line(lines: &mut Lines) -> fault::Result<Option<ServerMessage>> {
         return Ok(None);
     }
     let understood = serde_json::from_str(&line).map(Some);
-    understood.context(NOT_UNDERSTOOD)
+    understood.with_context(not_understood)
 }
 
 /// The run that a command means: the one it names, else the newest of the project it stands in.
