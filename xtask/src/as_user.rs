@@ -6,8 +6,8 @@
 //! open directories to the user, except `target/tmp`.
 
 use crate::browser::is_root;
+use crate::commands::{run, stdout_of};
 use anyhow::{Context, Result, bail, ensure};
-use longhaul_build::process::run;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ pub(crate) fn test(root: &Path, cargo: impl Fn() -> Command, nextest: &Path) -> 
     for name in NOT_FOR_THE_USER {
         tests.env_remove(name);
     }
-    Ok(run("run the tests as a user", &mut tests)?)
+    run("run the tests as a user", &mut tests)
 }
 
 /// The programs of the tool chain in use: where they are, or, where that is closed to the user, such as in root's home,
@@ -99,12 +99,6 @@ fn as_user() -> Command {
     let mut command = Command::new("setpriv");
     command.args([format!("--reuid={USER}"), format!("--regid={USER}"), "--clear-groups".to_owned()]);
     command
-}
-
-fn stdout_of(command: &mut Command) -> Result<Vec<u8>> {
-    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("start {command:?}"))?;
-    ensure!(output.status.success(), "{command:?} ended with {}", output.status);
-    Ok(output.stdout)
 }
 
 /// Makes a directory like `/tmp`: every user may make files there, and remove its own alone.

@@ -6,9 +6,12 @@
 
 mod as_user;
 mod browser;
+mod commands;
 mod docs;
+mod first_run;
+mod gate;
 mod guests;
-mod stages;
+mod timing;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +29,7 @@ struct Xtask {
 enum Command {
     /// Build the guests into `target/plugins`, as components checked against their world
     Plugins(guests::PluginsArgs),
-    /// Build, fetch a small model, and run examples/01-first-run with it
+    /// Build, fetch a small model, run examples/01-first-run with it, kill the run in the middle and resume it
     FirstRun,
     /// Check the format, the lints and the licences, and run every test
     Test,
@@ -40,10 +43,10 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Xtask::parse().command {
         Command::Plugins(args) => guests::plugins(&workspace_root(), &args),
-        Command::FirstRun => stages::first_run(&workspace_root()),
-        Command::Test => stages::test(&workspace_root()),
-        Command::Prices => stages::prices(&workspace_root()),
-        Command::Docs(args) => stages::docs(&workspace_root(), &args),
+        Command::FirstRun => first_run::first_run(&workspace_root()),
+        Command::Test => gate::test(&workspace_root()),
+        Command::Prices => gate::prices(&workspace_root()),
+        Command::Docs(args) => gate::docs(&workspace_root(), &args),
     };
     if let Err(error) = done {
         // With its causes on one line and without a back trace, which would bury the remedy.

@@ -331,16 +331,27 @@ fn a_data_directory_must_be_ours_alone() {
     command.env("LONGHAUL_CACHE", lab.path("cache"));
     let ran = lab.start_command(command).wait();
     assert_eq!(complaints(&ran, 1, &["others can reach it", "chmod 700"]), Vec::<String>::new(), "{}", ran.said());
+}
 
+/// Root may write where a mode forbids it, but not where a mount does.
+#[test]
+fn a_data_directory_that_cannot_be_written_is_named_with_what_to_do() {
     let lab = Lab::new(DOER_CONFIG, GOAL);
     fs::create_dir_all(lab.home()).expect("ours");
+    let mounted = Mounted::tmpfs(&lab.home(), "1m");
     fs::set_permissions(lab.home(), fs::Permissions::from_mode(0o500)).expect("ours");
-    if File::create(lab.home().join("probe")).is_ok() {
-        println!("skipped: root may write to a directory that is read-only");
+    if mounted.is_some() {
+        let remounted = Command::new("mount").args(["-o", "remount,ro"]).arg(lab.home()).status();
+        assert!(remounted.is_ok_and(|status| status.success()));
+    } else if File::create(lab.home().join("probe")).is_ok() {
+        println!("skipped: this root may mount nothing");
         return;
     }
-    let ran = lab.run(&["run"]);
-    assert_eq!(complaints(&ran, 1, &["cannot open"]), Vec::<String>::new(), "{}", ran.said());
+    for args in [&["run"][..], &["status"], &["runs"], &["resume"]] {
+        let ran = lab.run(args);
+        let expected = ["cannot write in the data directory", "make it writable, or choose another with --home"];
+        assert_eq!(complaints(&ran, 1, &expected), Vec::<String>::new(), "{args:?}: {}", ran.said());
+    }
 }
 
 #[test]

@@ -701,7 +701,7 @@ fn the_socket_answers_its_own_user_with_the_token_of_the_data_directory_and_nobo
     {
         let later = said_to_call(&socket, &token, call);
         assert!(later.starts_with("{\"reply\":{\"error\":\""), "{later}");
-        assert!(later.contains("client and owner may be of different versions"), "{later}");
+        assert!(later.contains("client and owner may be of different versions: end the owner"), "{later}");
     }
     for wrong in ["", CALL, &token[1..], &format!("{token}0"), &"0".repeat(64)] {
         let answer = said_to(&socket, wrong);

@@ -143,9 +143,13 @@ fn in_json<O: Operation, T: Transport>(transport: &T, request: Value) -> Pending
     })
 }
 
+/// What a client and an owner say of each other when one does not understand the other, as after an update.
+pub const OTHER_VERSIONS: &str = "client and owner may be of different versions: end the owner, such as `longhaul serve` or a \
+                                  run in another terminal, and start it again";
+
 /// Without a code, so that callers of every version read it.
 fn not_understood(error: serde_json::Error) -> Fault {
-    Fault::msg(format!("the call is not understood ({error}); client and owner may be of different versions"))
+    Fault::msg(format!("the call is not understood ({error}); {OTHER_VERSIONS}"))
 }
 
 /// Declares the operations of one resource. After the response stands the [`Handling`], and, for a request with paths, the

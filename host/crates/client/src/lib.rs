@@ -9,7 +9,7 @@
 mod local;
 pub mod wire;
 
-use longhaul_api::operations::{Operation, OperationCall, Transport};
+use longhaul_api::operations::{OTHER_VERSIONS, Operation, OperationCall, Transport};
 use longhaul_api::runs::RunRef;
 use longhaul_api::seen::RunNotification;
 use longhaul_core::RunId;
@@ -54,7 +54,7 @@ impl Transport for Client {
             }
             Self::Far(home) => {
                 let response = call_owner(home, OperationCall::of(&request)?).await?;
-                serde_json::from_value(response).context(NOT_UNDERSTOOD)
+                serde_json::from_value(response).with_context(not_understood)
             }
         }
     }
@@ -140,7 +140,9 @@ impl Client {
 }
 
 /// The error of a client that cannot read an answer.
-const NOT_UNDERSTOOD: &str = "the owner's answer is not understood; client and owner may be of different versions";
+fn not_understood() -> String {
+    format!("the owner's answer is not understood; {OTHER_VERSIONS}")
+}
 
 type Lines = BufReader<UnixStream>;
 
@@ -170,7 +172,7 @@ async fn next_line(lines: &mut Lines) -> fault::Result<Option<ServerMessage>> {
         return Ok(None);
     }
     let understood = serde_json::from_str(&line).map(Some);
-    understood.context(NOT_UNDERSTOOD)
+    understood.with_context(not_understood)
 }
 
 /// The run that a command means: the one it names, else the newest of the project it stands in.

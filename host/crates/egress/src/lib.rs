@@ -7,11 +7,13 @@
 //! gates and redacted in the response before any caller sees it. A program that makes requests of its own, such as a
 //! browser, gets a proxy behind the same gates.
 //!
-//! [`tls`] is the trust of every HTTP client of the host, also of those that pass no gate, such as the clients of models.
+//! [`tls`] is the trust of every HTTP client of the host, also of those that pass no gate, such as the clients of models;
+//! [`with_proxy_named`] is for the errors of those that use a proxy of the environment.
 
 mod address;
 mod body;
 mod decode;
+mod environment_proxy;
 mod error;
 mod fetch;
 mod guard;
@@ -26,6 +28,7 @@ pub mod tls;
 pub use address::{Resolve, System, special};
 pub use body::Fetched;
 pub use decode::Cleaner;
+pub use environment_proxy::with_proxy_named;
 pub use error::EgressError;
 pub use guard::{CheckedRoute, FIELD_BYTES_MAX, Guard, RequestLimits};
 pub use proxy::{Proxy, listen_in};

@@ -109,13 +109,11 @@ impl Home {
     pub fn try_own(&self) -> fault::Result<Option<Owned>> {
         self.make()?;
         let path = self.path.join("lock");
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .with_context(|| format!("cannot open `{}`", path.display()))?;
+        let mut file =
+            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).with_context(|| {
+                let path = self.path.display();
+                format!("cannot write in the data directory `{path}`; make it writable, or choose another with --home")
+            })?;
         match file.try_lock() {
             Ok(()) => {
                 // For people who look for the owner; nothing reads it.

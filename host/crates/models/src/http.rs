@@ -145,7 +145,7 @@ pub(crate) fn shown(error: reqwest::Error) -> String {
         text = format!("{text}: {inner}");
         cause = inner.source();
     }
-    text
+    longhaul_egress::with_proxy_named(text)
 }
 
 /// Nothing was received.

@@ -220,7 +220,7 @@ impl Pull<'_> {
         command.arg("--quiet").arg("--dest").arg(scratch).arg(self.source.package);
         let output = command.output().await.map_err(|error| failed(error.to_string()))?;
         if !output.status.success() {
-            return Err(failed(last_words(&output)));
+            return Err(failed(longhaul_egress::with_proxy_named(last_words(&output))));
         }
         let entries = std::fs::read_dir(scratch).map_err(|error| disk("read", scratch, &error))?;
         let wheel =

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::Read as _;
 use std::mem::ManuallyDrop;
-use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -109,6 +109,30 @@ fn no_variable_of_a_program_is_obeyed_by_what_starts_it() {
     let found = lab.path().join("home").read_dir().unwrap().map(|entry| entry.unwrap().file_name());
     let traces: Vec<_> = found.filter(|name| name.to_string_lossy().starts_with("trace")).collect();
     assert!(traces.is_empty(), "{traces:?}");
+}
+
+/// Root's program is another user, who needs what the host makes for it. A grant may lie below `/tmp`, which inside is
+/// the scratch directory.
+#[test]
+fn a_host_that_closes_its_files_to_others_runs_programs_with_their_grants() {
+    if let Some(lab) = own_lab() {
+        let below_tmp = tempfile::tempdir_in("/tmp").unwrap();
+        std::fs::write(below_tmp.path().join("seen"), "BELOW").unwrap();
+        let granted = [lab.join("granted"), below_tmp.path().to_owned()];
+        // Its owner grants it to others.
+        std::fs::set_permissions(&granted[1], PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(granted[1].join("seen"), PermissionsExt::from_mode(0o644)).unwrap();
+        let script = "cat \"$0/seen\" \"$1/seen\" /etc/passwd < /dev/null; echo x > \"$1/new\"; umask";
+        let [first, second] = granted.each_ref().map(|path| path.to_str().unwrap());
+        let program = Program { read: granted.to_vec(), ..program(&["sh", "-c", script, first, second]) };
+        let done = blocking(run(&host(&lab), &program)).unwrap();
+        return write_report(&lab, &format!("{:?}\n{}{}", done.level, done.stderr, done.stdout));
+    }
+    let name = "a_host_that_closes_its_files_to_others_runs_programs_with_their_grants";
+    for report in as_each_user(name, |_| words(&["sh", "-c", "umask 077 && exec \"$0\" \"$@\""])) {
+        let is_whole = ["Full\n", "SECRETBELOWuser:x:", "Read-only", "0077\n"].iter().all(|part| report.contains(part));
+        assert!(is_whole, "{report}");
+    }
 }
 
 /// Simulates a machine whose user namespaces are used up.

@@ -6,7 +6,7 @@
 //!
 //! It takes no decision: the service carries out the operation of a call, and the response goes back as it is.
 
-use longhaul_api::operations::{OperationCall, handler};
+use longhaul_api::operations::{OTHER_VERSIONS, OperationCall, handler};
 use longhaul_api::seen::RunNotification;
 use longhaul_client::wire::{CALL_BYTES_MAX, ClientMessage, ServerMessage, SocketReply, TOKEN_DIGITS, make_token};
 use longhaul_core::RunId;
@@ -76,7 +76,7 @@ async fn answer(stream: UnixStream, service: &Arc<Service>, token: &str) {
         }
         Ok(ClientMessage::Watch { run, after }) => watch(&mut stream, service, run, after).await,
         Err(error) => {
-            let text = format!("the call is not understood ({error}); client and owner may be of different versions");
+            let text = format!("the call is not understood ({error}); {OTHER_VERSIONS}");
             let _ = write(&mut stream, &refused(text)).await;
         }
     }
@@ -87,10 +87,9 @@ async fn carry_out(service: &Arc<Service>, OperationCall { name, request }: Oper
     let service = InProcess(Arc::clone(service));
     match handler::<InProcess>(&name) {
         Some(handle) => handle(&service, request).await,
-        None => Err(Fault::msg(format!(
-            "there is no operation `{}`; client and owner may be of different versions",
-            printable(&name, NAME_BYTES_MAX)
-        ))),
+        None => {
+            Err(Fault::msg(format!("there is no operation `{}`; {OTHER_VERSIONS}", printable(&name, NAME_BYTES_MAX))))
+        }
     }
 }
 

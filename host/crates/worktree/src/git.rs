@@ -5,7 +5,8 @@
 
 use crate::error::TreeError;
 use crate::names::shown;
-use git2::{ErrorCode, Oid, Repository, RepositoryState, StatusOptions};
+use git2::{ErrorCode, Oid, Repository, RepositoryOpenFlags, RepositoryState, StatusOptions};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The user's repository. Cheap to clone; it is opened again for each call, so that it can be shared between threads.
@@ -101,7 +102,7 @@ impl UserRepository {
     /// # Errors
     /// Not a repository, bare, of another user, or without a commit.
     pub fn open(dir: &Path) -> Result<Self, TreeError> {
-        let repo = Repository::discover(dir).map_err(|error| not_opened(error, dir))?;
+        let repo = find(dir).map_err(|error| not_opened(error, dir))?;
         let Some(root) = repo.workdir().filter(|_| !repo.is_bare()) else {
             return Err(TreeError::Bare { dir: repo.path().to_owned() });
         };
@@ -201,7 +202,12 @@ impl UserRepository {
     }
 
     pub(crate) fn repo(&self) -> Result<Repository, TreeError> {
-        Repository::open(&self.git_dir).map_err(|error| not_opened(error, &self.root))
+        let repo = Repository::open(&self.git_dir).map_err(|error| not_opened(error, &self.root))?;
+        if repo.workdir() != Some(self.root.as_path()) {
+            // Without a link to it, the directory above that of git would be taken for the user's files.
+            repo.set_workdir(&self.root, false).map_err(TreeError::git("find your files"))?;
+        }
+        Ok(repo)
     }
 
     /// Refuses a branch that is checked out in any worktree of the repository.
@@ -221,6 +227,12 @@ impl UserRepository {
         }
         Ok(())
     }
+}
+
+/// The repository at `dir` or above it, with the directory of its user's files. `Repository::discover` would lose that
+/// where `.git` is a file, which leads to a directory elsewhere.
+pub(crate) fn find(dir: &Path) -> Result<Repository, git2::Error> {
+    Repository::open_ext(dir, RepositoryOpenFlags::CROSS_FS, std::iter::empty::<&OsStr>())
 }
 
 /// Refuses a repository whose checkout is in the middle of an operation.

@@ -4,7 +4,7 @@
 //! committed by two. Existing files are committed only by their owner.
 
 use crate::TreeError;
-use crate::git::{UserRepository, check_settled, not_opened};
+use crate::git::{UserRepository, check_settled, find, not_opened};
 use git2::{ErrorCode, Repository, RepositoryInitOptions, Signature};
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub fn new_project_with(dir: &Path, name: &str, more: &[(&str, &str)]) -> Result
     if entries.next().is_some() {
         return Err(not_new("is not empty"));
     }
-    if Repository::discover(dir).is_ok() {
+    if find(dir).is_ok() {
         return Err(not_new("is inside another git repository"));
     }
     // One line, whatever the name contains.
@@ -48,7 +48,7 @@ pub fn new_project_with(dir: &Path, name: &str, more: &[(&str, &str)]) -> Result
 /// # Errors
 /// [`TreeError::Bare`], [`TreeError::Owner`], [`TreeError::InProgress`], or when the file system refuses.
 pub fn init_repository(dir: &Path) -> Result<bool, TreeError> {
-    match Repository::discover(dir) {
+    match find(dir) {
         Ok(repo) if repo.is_bare() => Err(TreeError::Bare { dir: repo.path().to_owned() }),
         Ok(repo) => check_settled(&repo, repo.workdir().unwrap_or(dir)).map(|()| false),
         Err(error) if error.code() == ErrorCode::NotFound => make(dir).map(|_| true),

@@ -658,6 +658,21 @@ fn a_subdirectory_and_a_linked_worktree_lead_to_the_repository() {
     assert_eq!(repo.git(&["rev-list", "--count", "longhaul/demo"]), "2\n");
 }
 
+/// Not the directory above that of git, whose files were once taken for the user's.
+#[test]
+fn a_repository_whose_git_directory_lies_elsewhere_has_its_own_files() {
+    let repo = Repo::with(&[("a.txt", "one")]);
+    write(repo.dir.path(), "beside.txt", "no file of the repository");
+    repo.git(&["init", "-q", "--separate-git-dir", repo.dir.path().join("away.git").to_str().unwrap()]);
+    assert!(repo.root().join(".git").is_file());
+    let project = UserRepository::open(&repo.root()).unwrap();
+    assert_eq!(project.root().canonicalize().unwrap(), repo.root().canonicalize().unwrap());
+    project.check_clean().unwrap();
+    repo.write("new.txt", "two");
+    let dirty = project.check_clean().unwrap_err().to_string();
+    assert!(dirty.contains("`new.txt`") && !dirty.contains("beside"), "{dirty}");
+}
+
 #[test]
 fn a_new_project_has_a_commit_and_is_clean() {
     let repo = Repo::with(&[("a.txt", "one")]);

@@ -38,7 +38,7 @@ pub async fn fetch(url: &Url, bytes_max: u64) -> fault::Result<Vec<u8>> {
     let failed = |error: reqwest::Error| {
         // The client's own message holds the address with its secrets.
         let error = Fault::from(error.without_url());
-        Fault::msg(format!("cannot fetch `{shown}`: {error:#}"))
+        Fault::msg(longhaul_egress::with_proxy_named(format!("cannot fetch `{shown}`: {error:#}")))
     };
     let mut response = client.get(url.clone()).send().await.map_err(failed)?;
     if !response.status().is_success() {

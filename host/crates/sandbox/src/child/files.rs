@@ -93,8 +93,20 @@ pub(super) const BACKEND_STATE: &str = "/.state";
 /// The path of this binary in the root of a program in a backend.
 pub(super) const BINARY: &str = "/.longhaul";
 
+/// The mask of the modes of what is made in the root. Root's program is another user, which could not read `/etc`, open
+/// `/dev/null` or reach a grant if the host's own mask applied, such as 077.
+const MASK: Mode = Mode::WGRP.union(Mode::WOTH);
+
 /// The outer process: makes the root and enters it.
 pub(super) fn arrange(spec: &Spec, owners: Option<&OwnedFd>, user: (u32, u32)) -> Result<(), Failed> {
+    let of_host = rustix::process::umask(MASK);
+    let done = make_and_enter(spec, owners, user);
+    // The program's own files have the modes that the host's mask gives them.
+    rustix::process::umask(of_host);
+    done
+}
+
+fn make_and_enter(spec: &Spec, owners: Option<&OwnedFd>, user: (u32, u32)) -> Result<(), Failed> {
     // An empty directory of the host, below which there is no source.
     let top = spec.scratch.join(ROOT);
     mount_tmpfs(&top, ROOT_OPTIONS).map_err(to("make a root of its own"))?;

@@ -1,19 +1,19 @@
-//! The two commands of the README, `first-run` and `test`, and `prices` and `docs`.
+//! The command `test` of the README, which is the whole gate, and `prices` and `docs`.
 //!
-//! All do all the set-up they need through ordinary package clients, into the cache outside the tree,
-//! and the first two say how long each stage took. None asks for an account or a key.
+//! All do all the set-up they need through ordinary package clients, into the cache outside the tree. None asks for an
+//! account or a key.
 
 use crate::as_user;
 use crate::browser;
+use crate::commands::{cargo, run};
 use crate::docs::{self, DocsArgs};
 use crate::guests::{self, PluginsArgs};
+use crate::timing::Stages;
 use anyhow::{Context, Result};
 use longhaul_build::cache::Cache;
-use longhaul_build::process;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 /// Builds with an old compiler stay possible; a newer one is taken when it is installed already.
 const NEXTEST: &str = "0.9.143";
@@ -22,41 +22,9 @@ const DENY: &str = "0.20.2";
 /// Makes HTML of the book, when asked for it.
 const MDBOOK: &str = "0.5.4";
 
-/// Builds, fetches the small model, runs example 01 and shows what came of it.
-pub(crate) fn first_run(root: &Path) -> Result<()> {
-    let mut stages = Stages::default();
-    stages.run("build", || {
-        run("build longhaul", cargo(root).args(["build", "-p", "longhaul", "--features", "local-model"]))
-    })?;
-    stages.run("plugins", || guests::plugins(root, &PluginsArgs::shipped()))?;
-    let longhaul = root.join("target/debug/longhaul");
-    let fetched =
-        stages.run("model", || run("fetch the model", Command::new(&longhaul).args(["models", "pull", "smollm2"])));
-    let place = root.join("target/first-run");
-    let project = fresh_project(root, &place)?;
-    let mut go = Command::new(&longhaul);
-    go.arg("--home").arg(place.join("home")).arg("--project").arg(&project).arg("run");
-    if let Err(error) = fetched {
-        println!("the model cannot be fetched ({error:#}); going on with a recording of it");
-        go.arg("--recorded").arg(project.join("recording.jsonl"));
-    }
-    // A small model does not manage every function: features that fail are no failure of this command.
-    stages.run("run", || {
-        let status = go.status().context("start longhaul")?;
-        match status.code() {
-            Some(0 | 3) => Ok(()),
-            _ => anyhow::bail!("longhaul ended with {status}"),
-        }
-    })?;
-    println!("\nwhat it committed, in {}:", project.display());
-    run("show the commits", git(&project).args(["log", "--stat", "--oneline", "main..longhaul/first-run"]))?;
-    stages.print();
-    Ok(())
-}
-
 /// Checks and tests everything, and ends with the summary of the tests.
 pub(crate) fn test(root: &Path) -> Result<()> {
-    let mut stages = Stages::default();
+    let mut stages = Stages::new(root);
     let cache = Cache::open(guests::say)?;
     let nextest = stages.run("nextest", || tool(&cache, "cargo-nextest", NEXTEST))?;
     let deny = stages.run("deny", || tool(&cache, "cargo-deny", DENY))?;
@@ -139,16 +107,6 @@ fn sdk_tests(root: &Path, cache: &Cache, nextest: &Path) -> Result<()> {
     run("test the Rust SDK", &mut rust)
 }
 
-fn run(doing: &str, command: &mut Command) -> Result<()> {
-    Ok(process::run(doing, command)?)
-}
-
-fn cargo(root: &Path) -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(root);
-    cargo
-}
-
 /// Puts directories of tools first on the path, so that cargo finds its subcommands there.
 fn with(mut command: Command, tools: &[&Path]) -> Command {
     let mut paths: Vec<PathBuf> = tools.iter().map(|directory| directory.to_path_buf()).collect();
@@ -180,56 +138,4 @@ fn tool(cache: &Cache, name: &str, version: &str) -> Result<PathBuf> {
         std::fs::remove_dir_all(directory.join("build")).context("remove the build of a tool")
     })?;
     Ok(folder.join("bin"))
-}
-
-/// The example in a repository of its own, so that its commits are not among ours.
-fn fresh_project(root: &Path, place: &Path) -> Result<PathBuf> {
-    if place.exists() {
-        std::fs::remove_dir_all(place).with_context(|| format!("remove `{}`", place.display()))?;
-    }
-    let project = place.join("project");
-    std::fs::create_dir_all(&project)?;
-    for name in ["GOAL.md", "longhaul.toml", "recording.jsonl"] {
-        std::fs::copy(root.join("examples/01-first-run").join(name), project.join(name))
-            .with_context(|| format!("copy `{name}`"))?;
-    }
-    run("make a repository", git(&project).args(["init", "--quiet", "--initial-branch", "main"]))?;
-    run("add the goal", git(&project).args(["add", "--all"]))?;
-    run("commit the goal", git(&project).args(["commit", "--quiet", "--message", "The goal"]))?;
-    Ok(project)
-}
-
-fn git(directory: &Path) -> Command {
-    let mut git = Command::new("git");
-    // The git configuration of this machine, such as hooks, monitors and signing, must not influence the example.
-    git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").env_remove("GIT_DIR");
-    for (count, (key, value)) in [("core.hooksPath", "/dev/null"), ("core.fsmonitor", "false")].iter().enumerate() {
-        git.env(format!("GIT_CONFIG_KEY_{count}"), key).env(format!("GIT_CONFIG_VALUE_{count}"), value);
-        git.env("GIT_CONFIG_COUNT", (count + 1).to_string());
-    }
-    // A fresh machine has no name configured, and this repository is ours.
-    git.current_dir(directory).args(["-c", "user.name=first-run", "-c", "user.email=first-run@localhost"]);
-    git
-}
-
-/// Names of stages with their seconds.
-#[derive(Default)]
-struct Stages(Vec<(&'static str, u64)>);
-
-impl Stages {
-    fn run<T>(&mut self, name: &'static str, stage: impl FnOnce() -> Result<T>) -> Result<T> {
-        let start = Instant::now();
-        let done = stage();
-        self.0.push((name, start.elapsed().as_secs()));
-        if done.is_err() {
-            self.print();
-        }
-        done
-    }
-
-    /// Prints to standard error: the last words on standard output are the tests' own.
-    fn print(&self) {
-        let parts: Vec<String> = self.0.iter().map(|(name, seconds)| format!("{name} {seconds} s")).collect();
-        eprintln!("stages: {}", parts.join(", "));
-    }
 }

@@ -1,0 +1,25 @@
+//! Programs that the commands start. Nothing here goes through a shell.
+
+use anyhow::{Context, Result, ensure};
+use longhaul_build::process;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Runs a program to its end.
+pub(crate) fn run(doing: &str, command: &mut Command) -> Result<()> {
+    Ok(process::run(doing, command)?)
+}
+
+/// Runs a program and returns its standard output; its errors go to the terminal.
+pub(crate) fn stdout_of(command: &mut Command) -> Result<Vec<u8>> {
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("start {command:?}"))?;
+    ensure!(output.status.success(), "{command:?} ended with {}", output.status);
+    Ok(output.stdout)
+}
+
+/// Cargo on the repository at `root`.
+pub(crate) fn cargo(root: &Path) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root);
+    cargo
+}
