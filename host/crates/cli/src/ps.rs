@@ -44,6 +44,9 @@ pub struct TopArgs {
 /// Rows of instances in `top`, those with the most memory.
 const GUESTS_SHOWN: usize = 20;
 
+/// Rows of `top` below the picture: an empty one, how to end, and that of the cursor.
+const HINT_ROWS: usize = 3;
+
 /// Minutes of samples beside what is used now, with `--json`.
 const HISTORY_MINUTES: u32 = 60;
 
@@ -122,8 +125,10 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> fault::
         let picture = longhaul_core::text::cleaned(&picture);
         // Starts at the top left, and clears the earlier picture.
         let mut drawn = String::from("\x1b[H\x1b[2J");
-        drawn.push_str(&picture.replace('\n', "\r\n"));
-        drawn.push_str("\r\nq ends\r\n");
+        let (columns, rows) =
+            termios::tcgetwinsize(std::io::stdout()).map_or((0, 0), |size| (size.ws_col, size.ws_row));
+        drawn.push_str(&fitted(&picture, usize::from(columns), usize::from(rows)).replace('\n', "\r\n"));
+        drawn.push_str("\r\n\r\nq ends\r\n");
         std::io::stdout().write_all(drawn.as_bytes())?;
         std::io::stdout().flush()?;
         tokio::select! {
@@ -132,6 +137,15 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> fault::
             key = keys.recv() => if matches!(key, None | Some(b'q' | b'Q')) { return Ok(Exit::Done) },
         }
     }
+}
+
+/// The picture cut to a terminal of this size, above [`HINT_ROWS`]: a longer line would take two, and more lines would push
+/// the first ones out. 0 is an unknown size, which cuts nothing.
+fn fitted(picture: &str, columns: usize, rows: usize) -> String {
+    let cut = |size: usize, taken: usize| if size == 0 { usize::MAX } else { size.saturating_sub(taken) };
+    let (columns, rows) = (cut(columns, 0), cut(rows, HINT_ROWS));
+    let lines = picture.lines().take(rows).map(|line| line.chars().take(columns).collect::<String>());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 async fn now(context: &Context) -> fault::Result<ResourcesView> {
@@ -283,4 +297,18 @@ fn name(name: &str) -> String {
 #[expect(clippy::cast_precision_loss, reason = "a share, shown with one digit")]
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitted;
+
+    #[test]
+    fn a_picture_fits_its_terminal() {
+        let picture = "machine   free\nlonghaul  process\nchild\n";
+        assert_eq!(fitted(picture, 8, 5), "machine \nlonghaul");
+        assert_eq!(fitted("é\u{1f980}x\n", 2, 9), "é\u{1f980}");
+        assert_eq!(fitted(picture, 0, 0), picture.trim_end(), "an unknown size");
+        assert_eq!(fitted(picture, 8, 2), "", "no room beside the hint");
+    }
 }
