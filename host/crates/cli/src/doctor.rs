@@ -12,7 +12,7 @@ pub use bombs::child as bomb_child;
 use clap::Args;
 use longhaul_api::wire::doctor::{CheckResult, CheckState, DoctorView};
 use longhaul_core::fault;
-use longhaul_home::{cache, variable};
+use longhaul_home::{cache, carried_plugins, variable};
 use longhaul_models::{Discovery, discover};
 
 /// Plugins in the configuration that `longhaul new` writes.
@@ -63,10 +63,13 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
     checks.iter().for_each(print_check);
     match missing[..] {
         [] => outln!("plugins          all shipped ones are found"),
-        _ => outln!(
-            "plugins          missing: {}; build them with `cargo xtask plugins`, or set LONGHAUL_PLUGINS",
-            missing.join(", ")
-        ),
+        _ => match carried_plugins() {
+            Err(error) => outln!("plugins          missing: {}; {error:#}", missing.join(", ")),
+            Ok(_) => outln!(
+                "plugins          missing: {}; build them with `cargo xtask plugins`, or set LONGHAUL_PLUGINS",
+                missing.join(", ")
+            ),
+        },
     }
     print_models(&found);
     let built = if context.owner.has_local_model() {
