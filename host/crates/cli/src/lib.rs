@@ -37,6 +37,7 @@ mod gc;
 mod grant_args;
 mod graph;
 mod log;
+mod manual;
 mod mcp;
 mod memory;
 mod merge;
@@ -106,6 +107,8 @@ pub struct Cli {
 enum Subcommands {
     #[command(flatten)]
     Command(Box<Command>),
+    #[command(flatten)]
+    Manual(manual::ManualCommand),
     #[command(flatten)]
     Child(children::ChildCommand),
 }
@@ -396,6 +399,7 @@ impl Command {
 pub fn main(cli: Cli, owner: Arc<dyn Owner>) -> fault::Result<Exit> {
     let command = match cli.command {
         Subcommands::Command(command) => command,
+        Subcommands::Manual(command) => return manual::run(command),
         Subcommands::Child(child) => children::run(child),
     };
     logs::start(&LogSettings::from_environment(&variable)?)?;
