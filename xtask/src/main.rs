@@ -6,6 +6,7 @@
 
 mod as_user;
 mod browser;
+mod dist;
 mod guests;
 mod stages;
 
@@ -29,6 +30,8 @@ enum Command {
     FirstRun,
     /// Check the format, the lints and the licences, and run every test
     Test,
+    /// Build the files of a release into `target/dist`: the program in one file, archives, checksums
+    Dist(dist::DistArgs),
     /// Refresh the table of prices and context windows from the newest Python package `genai-prices`
     Prices,
 }
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Command::Plugins(args) => guests::plugins(&workspace_root(), &args),
         Command::FirstRun => stages::first_run(&workspace_root()),
         Command::Test => stages::test(&workspace_root()),
+        Command::Dist(args) => dist::dist(&workspace_root(), &args),
         Command::Prices => stages::prices(&workspace_root()),
     };
     if let Err(error) = done {

@@ -195,10 +195,10 @@ fn git(directory: &Path) -> Command {
 
 /// Names of stages with their seconds.
 #[derive(Default)]
-struct Stages(Vec<(&'static str, u64)>);
+pub(crate) struct Stages(Vec<(&'static str, u64)>);
 
 impl Stages {
-    fn run<T>(&mut self, name: &'static str, stage: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn run<T>(&mut self, name: &'static str, stage: impl FnOnce() -> Result<T>) -> Result<T> {
         let start = Instant::now();
         let done = stage();
         self.0.push((name, start.elapsed().as_secs()));
@@ -209,7 +209,7 @@ impl Stages {
     }
 
     /// Prints to standard error: the last words on standard output are the tests' own.
-    fn print(&self) {
+    pub(crate) fn print(&self) {
         let parts: Vec<String> = self.0.iter().map(|(name, seconds)| format!("{name} {seconds} s")).collect();
         eprintln!("stages: {}", parts.join(", "));
     }
