@@ -52,12 +52,10 @@ pub(crate) fn dist(root: &Path, args: &DistArgs) -> Result<()> {
     let mut stages = Stages::default();
     let cache = Cache::open(guests::say)?;
     let release = Release { root: root.to_owned(), cache: &cache, epoch: commit_time(root)? };
-    release.make(&mut stages)?;
+    release.contents(&mut stages)?;
+    release.program(&mut stages)?;
     if args.verify {
-        stages.run("copy", || copy_tree(root, &release.copy()))?;
-        let second = Release { root: release.copy(), cache: &cache, epoch: release.epoch.clone() };
-        second.make(&mut stages)?;
-        release.compare(&second)?;
+        verify(&release, &mut stages)?;
     }
     if args.test_deb {
         stages.run("package in a clean root", || {
@@ -66,6 +64,30 @@ pub(crate) fn dist(root: &Path, args: &DistArgs) -> Result<()> {
     }
     sign(&release.out())?;
     stages.print();
+    Ok(())
+}
+
+/// Makes the release again, from a copy of the tree, and refuses one that differs.
+fn verify(release: &Release<'_>, stages: &mut Stages) -> Result<()> {
+    let second = Release { root: release.copy(), cache: release.cache, epoch: release.epoch.clone() };
+    stages.run("copy", || copy_tree(&release.root, &second.root))?;
+    second.contents(stages)?;
+    let carried = differing(&release.shipped(), &second.shipped())?;
+    for name in &carried {
+        // So that the program is compared by itself, too.
+        fs::copy(release.shipped().join(name), second.shipped().join(name))
+            .with_context(|| format!("take `{name}` of the first build"))?;
+    }
+    second.program(stages)?;
+    let files = differing(&release.out(), &second.out())?;
+    let place = second.root.display();
+    ensure!(files.is_empty(), "a build in `{place}` differs in {}", files.join(", "));
+    ensure!(
+        carried.is_empty(),
+        "the program is the same, built in `{place}`, but these that it carries are not: {}",
+        carried.join(", ")
+    );
+    println!("a build in `{place}` has the same digests");
     Ok(())
 }
 
@@ -78,14 +100,19 @@ struct Release<'a> {
 }
 
 impl Release<'_> {
-    fn make(&self, stages: &mut Stages) -> Result<()> {
+    /// Makes what the program carries.
+    fn contents(&self, stages: &mut Stages) -> Result<()> {
         ensure!(
             !self.root.to_string_lossy().contains(char::is_whitespace),
             "flags of C compilers cannot name `{}`; move the repository to a path without blanks",
             self.root.display()
         );
         stages.run("plugins", || guests::plugins(&self.root, &PluginsArgs::shipped()))?;
-        stages.run("contents", || self.gather())?;
+        stages.run("contents", || self.gather())
+    }
+
+    /// Makes the program and the files of the release.
+    fn program(&self, stages: &mut Stages) -> Result<()> {
         stages.run("program", || self.build())?;
         stages.run("files", || self.write_files())
     }
@@ -184,23 +211,6 @@ impl Release<'_> {
             files.arg(path);
         }
         Ok(run("write the files of the release", &mut files)?)
-    }
-
-    /// Refuses a second release that differs, by the names of what does.
-    fn compare(&self, second: &Release<'_>) -> Result<()> {
-        let plugins = differing(&self.shipped(), &second.shipped())?;
-        if !plugins.is_empty() {
-            println!("carried files that differ: {}", plugins.join(", "));
-        }
-        let files = differing(&self.out(), &second.out())?;
-        ensure!(
-            files.is_empty(),
-            "two builds differ in {}; the second is in `{}`",
-            files.join(", "),
-            second.out().display()
-        );
-        println!("a build in `{}` has the same digests", second.root.display());
-        Ok(())
     }
 
     fn build_directory(&self) -> PathBuf {

@@ -16,6 +16,9 @@ from pathlib import Path
 # The name by which auditors know the registry that cargo uses by default, in two parts.
 REGISTRY = ".".join(["crates", "io"])
 
+# The machine that releases are built on.
+HOST = "x86_64-unknown-linux-gnu"
+
 # Files of a package that hold a licence or a notice, wherever in it: of vendored sources, too.
 LICENCE_FILE = re.compile(r"(UN)?(LICEN[SC]E|COPYING|COPYRIGHT|NOTICE|AUTHORS)", re.IGNORECASE)
 
@@ -59,8 +62,11 @@ def packages(manifest, options):
     # cargo tree knows which features are on, and cargo metadata where a package is and what it says of itself.
     runtime = _names(manifest, options, "normal,no-proc-macro")
     built = _names(manifest, options, "normal,build")
-    command = ["metadata", "--format-version", "1", "--locked", "--manifest-path", str(manifest)]
-    metadata = json.loads(_cargo(command))
+    command = ["metadata", "--format-version", "1", "--locked", "--all-features", "--manifest-path", str(manifest)]
+    # Build scripts and macros run on the machine that builds.
+    platforms = [word for target in (options[options.index("--target") + 1], HOST)
+                 for word in ("--filter-platform", target)]
+    metadata = json.loads(_cargo(command + platforms))
     described = {package["id"]: package for package in metadata["packages"]}
     keys = {id: (package["name"], package["version"]) for id, package in described.items()}
     found = {}
@@ -70,6 +76,8 @@ def packages(manifest, options):
             for_tests = {dep["pkg"] for dep in node["deps"] if all(kind["kind"] == "dev" for kind in dep["dep_kinds"])}
             dependencies = {keys[id] for id in node["dependencies"] if id not in for_tests} & built
             found[key] = Package(described[node["id"]], key in runtime, sorted(dependencies))
+    if missing := sorted(built - found.keys()):
+        raise SystemExit(f"error: cargo tree lists packages that cargo metadata does not: {missing}")
     return [found[key] for key in sorted(found)]
 
 

@@ -63,7 +63,7 @@ mod trajectories;
 mod trust;
 
 use arguments::{FormArg, ModelArgs, RunArg};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use command_client::CommandClient;
 use context::Context;
 use follow::StartRequest;
@@ -399,7 +399,7 @@ impl Command {
 pub fn main(cli: Cli, owner: Arc<dyn Owner>) -> fault::Result<Exit> {
     let command = match cli.command {
         Subcommands::Command(command) => command,
-        Subcommands::Manual(command) => return manual::run(command),
+        Subcommands::Manual(command) => return manual::run(command, Cli::command()),
         Subcommands::Child(child) => children::run(child),
     };
     logs::start(&LogSettings::from_environment(&variable)?)?;

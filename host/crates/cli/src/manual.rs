@@ -2,10 +2,9 @@
 //!
 //! They start no log and no runtime, and need neither a data directory nor a home: packagers call them.
 
-use super::Cli;
 use super::exit::Exit;
 use super::terminal;
-use clap::{CommandFactory as _, Subcommand};
+use clap::Subcommand;
 use clap_complete::Shell;
 use longhaul_core::fault::{self, Context as _};
 use std::path::PathBuf;
@@ -31,16 +30,16 @@ pub enum ManualCommand {
     },
 }
 
-/// Runs the command.
-pub fn run(command: ManualCommand) -> fault::Result<Exit> {
+/// Runs the command; `cli` is the definition of the whole command line.
+pub fn run(command: ManualCommand, mut cli: clap::Command) -> fault::Result<Exit> {
     match command {
         ManualCommand::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), PROGRAM, &mut text);
+            clap_complete::generate(shell, &mut cli, PROGRAM, &mut text);
             terminal::out_bytes(&text);
         }
         ManualCommand::Man { directory } => std::fs::create_dir_all(&directory)
-            .and_then(|()| clap_mangen::generate_to(Cli::command(), &directory))
+            .and_then(|()| clap_mangen::generate_to(cli, &directory))
             .with_context(|| format!("cannot write manual pages to `{}`", directory.display()))?,
     }
     Ok(Exit::Done)
@@ -49,6 +48,8 @@ pub fn run(command: ManualCommand) -> fault::Result<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cli;
+    use clap::CommandFactory as _;
 
     #[test]
     fn every_shell_completes_the_commands() {
@@ -66,7 +67,7 @@ mod tests {
     fn every_visible_command_has_a_manual_page() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("man");
-        run(ManualCommand::Man { directory: directory.clone() }).unwrap();
+        run(ManualCommand::Man { directory: directory.clone() }, Cli::command()).unwrap();
         for page in ["longhaul.1", "longhaul-run.1", "longhaul-plugin-build.1", "longhaul-completions.1"] {
             let text = std::fs::read_to_string(directory.join(page)).unwrap();
             assert!(text.contains(".TH"), "{page}");
