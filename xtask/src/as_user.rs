@@ -6,7 +6,7 @@
 //! open directories to the user, except `target/tmp`.
 
 use crate::browser::is_root;
-use crate::commands::{run, stdout_of};
+use crate::commands::{run, stdout_of, sysroot};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -69,8 +69,7 @@ pub(crate) fn test(root: &Path, cargo: impl Fn() -> Command, nextest: &Path) -> 
 /// The programs of the tool chain in use: where they are, or, where that is closed to the user, such as in root's home,
 /// by further names below `place`.
 fn tool_chain(root: &Path, place: &Path) -> Result<PathBuf> {
-    let said = stdout_of(Command::new("rustc").current_dir(root).args(["--print", "sysroot"]))?;
-    let from = PathBuf::from(String::from_utf8(said).context("read the name of the tool chain")?.trim_end());
+    let from = sysroot(root)?;
     if is_for_user("-x", &from.join("bin/cargo")) {
         return Ok(from.join("bin"));
     }

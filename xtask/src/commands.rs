@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use longhaul_build::process;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Runs a program to its end.
@@ -22,4 +22,10 @@ pub(crate) fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root);
     cargo
+}
+
+/// The directory of the tool chain in use.
+pub(crate) fn sysroot(root: &Path) -> Result<PathBuf> {
+    let told = stdout_of(Command::new("rustc").current_dir(root).args(["--print", "sysroot"]))?;
+    Ok(PathBuf::from(String::from_utf8(told).context("read the name of the tool chain")?.trim_end()))
 }

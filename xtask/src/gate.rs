@@ -5,11 +5,11 @@
 
 use crate::as_user;
 use crate::browser;
-use crate::commands::{cargo, run};
+use crate::commands::{cargo, run, sysroot};
 use crate::docs::{self, DocsArgs};
 use crate::guests::{self, PluginsArgs};
 use crate::timing::Stages;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use longhaul_build::cache::Cache;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -39,12 +39,16 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         )
     })?;
     stages.run("plugins", || guests::plugins(root, &PluginsArgs::all()))?;
-    stages.run("clippy", || {
-        run(
-            "run clippy",
-            cargo(root).args(["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
-        )
+    let lints = Lints::of(root)?;
+    let tools: Vec<&Path> =
+        [Some(&nextest), browser.as_ref(), go.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
+    let linting = || lints.in_build(with(cargo(root), &tools));
+    stages.run("build and lints", || {
+        run("build the tests, with lints", linting().args(["nextest", "run", "--workspace", "--no-run"]))?;
+        run("build the benches, with lints", linting().args(["build", "--quiet", "--workspace", "--bench", "*"]))
     })?;
+    // The build made the program, too.
+    stages.run("book", || docs(root, &DocsArgs::check(root.join("target/debug/longhaul"))))?;
     stages.run("plugin tests", || {
         let manifest = root.join("plugins/Cargo.toml");
         run(
@@ -56,17 +60,31 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     })?;
     stages.run("sdk tests", || sdk_tests(root, &cache, &nextest))?;
     // Before those of root, whose summary is the last word.
-    let as_user = stages.run("tests as a user", || as_user::test(root, || with(cargo(root), &[&nextest]), &nextest));
-    stages.run("tests", || {
-        let tools: Vec<&Path> =
-            [Some(&nextest), browser.as_ref(), go.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
-        let mut tests = with(cargo(root), &tools);
-        run("run the tests", tests.args(["nextest", "run", "--workspace", "--no-fail-fast"]))
-    })?;
-    // The tests built the program.
-    stages.run("book", || docs(root, &DocsArgs::check(root.join("target/debug/longhaul"))))?;
+    let as_user = stages.run("tests as a user", || as_user::test(root, linting, &nextest));
+    stages.run("tests", || run("run the tests", linting().args(["nextest", "run", "--workspace", "--no-fail-fast"])))?;
     stages.print();
     as_user
+}
+
+/// Clippy in the place of the compiler, for the crates of this workspace: one build serves the lints and the tests, where
+/// `cargo clippy` would read every dependency once more. A warning is an error.
+struct Lints {
+    driver: PathBuf,
+}
+
+impl Lints {
+    fn of(root: &Path) -> Result<Self> {
+        let driver = sysroot(root)?.join("bin/clippy-driver");
+        ensure!(driver.is_file(), "clippy is missing; add it with `rustup component add clippy`");
+        Ok(Self { driver })
+    }
+
+    fn in_build(&self, mut cargo: Command) -> Command {
+        // The form in which `cargo clippy` itself hands arguments on to its driver.
+        cargo.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", &self.driver);
+        cargo
+    }
 }
 
 /// Writes the table of prices anew; what changed is for a person to read before it is committed.

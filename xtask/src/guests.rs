@@ -65,6 +65,13 @@ pub(crate) fn plugins(root: &Path, args: &PluginsArgs) -> Result<()> {
     tally.report()
 }
 
+/// The names of the components that the last run made in a folder.
+pub(crate) fn names(folder: &Path) -> Result<Vec<String>> {
+    let noted = folder.join(MADE);
+    let text = fs::read_to_string(&noted).with_context(|| format!("read `{}`", noted.display()))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
 /// Tells what a build does.
 pub(crate) fn say(line: &str) {
     eprintln!("guests: {line}");
@@ -172,7 +179,7 @@ impl Tally {
 }
 
 /// Writes a file unless it holds that already. True when it was written.
-fn replace(path: &Path, bytes: &[u8]) -> Result<bool> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<bool> {
     if fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(false);
     }

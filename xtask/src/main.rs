@@ -7,6 +7,7 @@
 mod as_user;
 mod browser;
 mod commands;
+mod dist;
 mod docs;
 mod first_run;
 mod gate;
@@ -33,6 +34,8 @@ enum Command {
     FirstRun,
     /// Check the format, the lints and the licences, and run every test
     Test,
+    /// Build the files of a release into `target/dist`: the program in one file, archives, checksums
+    Dist(dist::DistArgs),
     /// Refresh the table of prices and context windows from the newest Python package `genai-prices`
     Prices,
     /// Write the pages of the book that are generated from the program and its sources; `--check` compares them, and
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Command::Plugins(args) => guests::plugins(&workspace_root(), &args),
         Command::FirstRun => first_run::first_run(&workspace_root()),
         Command::Test => gate::test(&workspace_root()),
+        Command::Dist(args) => dist::dist(&workspace_root(), &args),
         Command::Prices => gate::prices(&workspace_root()),
         Command::Docs(args) => gate::docs(&workspace_root(), &args),
     };

@@ -116,7 +116,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("longhaul-graph", &["longhaul-core"]),
     ("longhaul-graph-runner", &["longhaul-api", "longhaul-core", "longhaul-exec", "longhaul-graph", "longhaul-home"]),
     ("longhaul-harness", &["longhaul-core"]),
-    ("longhaul-home", &["longhaul-core", "longhaul-sandbox"]),
+    ("longhaul-home", &["longhaul-core", "longhaul-sandbox", "longhaul-shipped"]),
     ("longhaul-journal", &["longhaul-core"]),
     ("longhaul-judge", &["longhaul-core"]),
     ("longhaul-listen", &[]),
@@ -331,6 +331,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-worktree",
         ],
     ),
+    ("longhaul-shipped", &["longhaul-core"]),
     ("longhaul-store", &["longhaul-core"]),
     ("longhaul-telemetry", &["longhaul-core", "longhaul-egress"]),
     (

@@ -57,7 +57,7 @@ pub(crate) fn make(
     let folders = project.folders(&recipe.paths)?;
     let sdk = sdk(project, &folders)?;
     let bindings = bindings(cache, contract, project)?;
-    let zig = pypi::package(cache, "ziglang", ZIG_VERSION)?.join("ziglang/zig");
+    let zig = zig(cache)?;
     cache.say(&format!("building `{}` with zig cc {ZIG_VERSION}", project.name()));
     let core = output.with_extension("core");
     let mut clang = Command::new(zig);
@@ -80,6 +80,11 @@ pub(crate) fn make(
     let _ = fs::remove_file(&core);
     let component = contract.encode(project.name(), project.world(), &made?).map_err(without_system)?;
     write_whole(output, &component)
+}
+
+/// The compiler.
+pub(crate) fn zig(cache: &Cache) -> Result<PathBuf> {
+    Ok(pypi::package(cache, "ziglang", ZIG_VERSION)?.join("ziglang/zig"))
 }
 
 /// Names the SDK's function for a libc function that needs a system.

@@ -58,3 +58,19 @@ pub fn node(cache: &cache::Cache) -> Result<std::process::Command, BuildError> {
 pub fn npm(cache: &cache::Cache) -> Result<std::process::Command, BuildError> {
     javascript::npm(cache)
 }
+
+/// The program `zig`, in the version that plugins in C are built with.
+///
+/// # Errors
+/// [`BuildError`] when it has to be fetched and cannot.
+pub fn zig(cache: &cache::Cache) -> Result<std::path::PathBuf, BuildError> {
+    c::zig(cache)
+}
+
+/// The folder of a package of PyPI in that version, and of nothing that it depends on.
+///
+/// # Errors
+/// As [`zig`].
+pub fn python_package(cache: &cache::Cache, name: &str, version: &str) -> Result<std::path::PathBuf, BuildError> {
+    pypi::package(cache, name, version)
+}

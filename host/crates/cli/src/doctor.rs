@@ -13,7 +13,7 @@ pub use bombs::child as bomb_child;
 use clap::Args;
 use longhaul_api::wire::doctor::{CheckResult, CheckState, DoctorView};
 use longhaul_core::fault;
-use longhaul_home::cache;
+use longhaul_home::{cache, carried_plugins};
 use longhaul_models::Discovery;
 
 /// Plugins in the configuration that `longhaul new` writes.
@@ -60,7 +60,10 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
     checks.iter().for_each(print_check);
     match missing[..] {
         [] => outln!("plugins          all shipped ones are found"),
-        _ => outln!("plugins          {}", machine::missing_words(&missing)),
+        _ => match carried_plugins() {
+            Err(error) => outln!("plugins          missing: {}; {error:#}", missing.join(", ")),
+            Ok(_) => outln!("plugins          {}", machine::missing_words(&missing)),
+        },
     }
     print_models(&found);
     let built = if context.owner.has_local_model() {

@@ -40,6 +40,7 @@ mod graph;
 mod help;
 mod log;
 mod machine;
+mod manual;
 mod mcp;
 mod memory;
 mod merge;
@@ -116,6 +117,8 @@ pub struct Cli {
 enum Subcommands {
     #[command(flatten)]
     Command(Box<Command>),
+    #[command(flatten)]
+    Manual(manual::ManualCommand),
     #[command(flatten)]
     Child(children::ChildCommand),
 }
@@ -456,6 +459,7 @@ fn words_of_help(arguments: &[OsString]) -> Option<&[OsString]> {
 pub fn main(cli: Cli, owner: Arc<dyn Owner>) -> fault::Result<Exit> {
     let command = match cli.command {
         Some(Subcommands::Command(command)) => Some(command),
+        Some(Subcommands::Manual(command)) => return manual::run(command, self::command()),
         Some(Subcommands::Child(child)) => children::run(child),
         None => None,
     };

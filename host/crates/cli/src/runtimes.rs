@@ -1,7 +1,8 @@
 //! `longhaul runtimes`: builds and installs the interpreters of generated code, which are tool components.
 //!
-//! Their sources are in this program. An interpreter is built once, and again only when the sources, the contract or
-//! the tools change. A plugin with the same name from another source is never overwritten.
+//! Their sources are in this program, and a released program carries them built. An interpreter is built once, and again
+//! only when the sources, the contract or the tools change. A plugin with the same name from another source is never
+//! overwritten.
 
 use super::context::Context;
 use super::exit::Exit;
@@ -12,7 +13,7 @@ use longhaul_api::wire::plugins::RuntimeView;
 use longhaul_build::{PluginBuilder, PluginProject};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_home::Home;
+use longhaul_home::{Home, carried_plugins};
 use longhaul_plugins::installed::{InstalledPlugins, PluginSource, PluginVersion};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -38,6 +39,8 @@ enum RuntimeState {
     /// Built from other sources than those of this program, or changed since.
     Stale,
     Missing,
+    /// Not installed, and carried by this program.
+    Shipped,
     /// Another plugin has this name.
     Foreign,
     /// Runs use one of another directory of plugins: of `LONGHAUL_PLUGINS`, or beside this program.
@@ -51,6 +54,7 @@ impl RuntimeState {
             Self::Ready => "ready",
             Self::Stale => "stale",
             Self::Missing => "missing",
+            Self::Shipped => "shipped",
             Self::Foreign => "foreign",
             Self::Provided => "provided",
         }
@@ -62,6 +66,8 @@ struct Runtime {
     project: PluginProject,
     of: Digest,
     installed: InstalledPlugins,
+    /// The component that this program carries.
+    shipped: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -96,7 +102,7 @@ fn pull(context: &Context, shop: &PluginBuilder, name: &str) -> fault::Result<()
     let runtime = Runtime::open(shop, &context.home, name)?;
     let change = runtime.installed.change(say)?;
     match runtime.state()? {
-        RuntimeState::Ready => return runtime.show_installed(context, None),
+        RuntimeState::Ready | RuntimeState::Shipped => return runtime.show_installed(context, None),
         RuntimeState::Foreign => bail!(
             "the plugin `{name}` was not made by this command; to have it made here, remove it, or move `{}` away",
             runtime.path().display()
@@ -118,12 +124,18 @@ impl Runtime {
     fn open(shop: &PluginBuilder, home: &Home, name: &str) -> fault::Result<Self> {
         let project = PluginProject::open(&shop.top().join("plugins").join(name))?;
         let of = shop.inputs(&project)?.context("an interpreter is not written in Rust")?;
-        Ok(Self { project, of, installed: InstalledPlugins::of(home) })
+        let shipped = carried_plugins()?.map(|directory| directory.join(format!("{name}.wasm")));
+        let shipped = shipped.filter(|path| path.is_file());
+        Ok(Self { project, of, installed: InstalledPlugins::of(home), shipped })
     }
 
     /// The installed file. A run uses it unless a directory that is searched earlier has another.
     fn path(&self) -> PathBuf {
-        self.installed.link(self.project.name())
+        let installed = self.installed.link(self.project.name());
+        match &self.shipped {
+            Some(shipped) if installed.symlink_metadata().is_err() => shipped.clone(),
+            _ => installed,
+        }
     }
 
     /// The file of another directory of plugins that a run uses. None: it uses the installed one, or there is none.
@@ -139,7 +151,9 @@ impl Runtime {
         if self.installed.foreign(name).is_some() {
             return Ok(RuntimeState::Foreign);
         }
-        let Some(current) = self.installed.current(name) else { return Ok(RuntimeState::Missing) };
+        let Some(current) = self.installed.current(name) else {
+            return Ok(if self.shipped.is_some() { RuntimeState::Shipped } else { RuntimeState::Missing });
+        };
         let versions = self.installed.versions(name)?;
         Ok(match versions.iter().find(|version| version.digest == current).map(|version| &version.source) {
             Some(PluginSource::Made(of)) if *of == self.of && self.is_whole(current) => RuntimeState::Ready,
@@ -180,6 +194,7 @@ impl Runtime {
         let words = match (state, seconds) {
             (RuntimeState::Ready, Some(seconds)) => format!("made in {seconds:.1} s"),
             (RuntimeState::Ready, None) => "ready".to_owned(),
+            (RuntimeState::Shipped, _) => "ready, of this program".to_owned(),
             (RuntimeState::Stale, _) => format!("of other sources; run: longhaul runtimes pull {name}"),
             (RuntimeState::Missing, _) => format!("not there; run: longhaul runtimes pull {name}"),
             (RuntimeState::Foreign, _) => "not made by this command".to_owned(),

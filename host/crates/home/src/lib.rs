@@ -13,4 +13,4 @@ pub mod text_file;
 
 pub use directory::{Home, Owned, SocketAddress, VARIABLE, is_ours_alone};
 pub use machine::{MachineClock, ServedChildren, cache, own_compiler, own_program, serve_children, variable};
-pub use plugin_directories::{PLUGINS_VARIABLE, plugin_directories};
+pub use plugin_directories::{PLUGINS_VARIABLE, carried_plugins, plugin_directories};

@@ -8,9 +8,9 @@ use crate::manifest::PluginManifest;
 use crate::verdict;
 use longhaul_config::toml_text;
 use longhaul_core::Digest;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_engine::Engine;
-use longhaul_home::{Home, PLUGINS_VARIABLE, plugin_directories};
+use longhaul_home::{Home, PLUGINS_VARIABLE, carried_plugins, plugin_directories};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +45,7 @@ pub fn find(name: &str, project: Option<&Path>, home: &Home) -> fault::Result<Pa
         if project.is_some_and(|project| project.join(&own).is_file()) {
             bail!("there is no plugin `{name}`; a plugin of the project is named by its path: plugin = \"./{own}\"");
         }
+        carried_plugins().with_context(|| format!("there is no plugin `{name}` among those that are installed"))?;
         let there = names_in(&searched);
         if let Some(near) = toml_text::nearest(name, there.iter().map(String::as_str)) {
             bail!("there is no plugin `{name}`; did you mean `{near}`?");

@@ -357,8 +357,9 @@ pub struct PluginRemoval {
 pub struct RuntimeView {
     /// The name of the interpreter.
     pub name: String,
-    /// `ready`; `stale`: built from other sources than those of this program; `missing`; `foreign`: another plugin has
-    /// this name; `provided`: runs use one of another directory of plugins.
+    /// `ready`; `stale`: built from other sources than those of this program; `missing`; `shipped`: ready, since this
+    /// program carries it; `foreign`: another plugin has this name; `provided`: runs use one of another directory of
+    /// plugins.
     pub state: String,
     /// The path of its component.
     pub path: String,
