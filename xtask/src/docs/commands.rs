@@ -1,16 +1,16 @@
 //! The pages of the command line, from the help of each command, and that of exit codes.
 //!
-//! A command that stands in no group here is an error, so that none is left out.
+//! A page has the commands of one group of `longhaul help --all`. Refuses a help without groups.
 
 use super::page::{cell, joined, opened};
 use super::program::Program;
-use anyhow::{Context, Result, bail};
-use std::collections::{BTreeMap, BTreeSet};
+use anyhow::{Context, Result, ensure};
+use std::collections::BTreeMap;
 
 const SOURCE: &str = "the program's own help";
 
 /// The arguments with which the program prints the help that lists all commands.
-const ALL: [&str; 1] = ["--help"];
+const ALL: [&str; 2] = ["help", "--all"];
 
 /// Options that every command has; they stand once, on the first page.
 const GLOBAL: [&str; 5] = ["--home", "--project", "--json", "--trust", "--help"];
@@ -18,76 +18,30 @@ const GLOBAL: [&str; 5] = ["--home", "--project", "--json", "--trust", "--help"]
 /// The words in the help before the exit codes.
 const CODES: &str = "Exit codes: ";
 
-/// A page of commands.
+/// Commands that belong together, as the help of the program groups them: a page.
+#[derive(Debug, PartialEq, Eq)]
 struct Group {
-    page: &'static str,
-    title: &'static str,
-    commands: &'static [&'static str],
+    title: String,
+    commands: Vec<String>,
 }
-
-const GROUPS: [Group; 8] = [
-    Group {
-        page: "projects",
-        title: "Projects and their work",
-        commands: &[
-            "init", "new", "projects", "project", "trust", "check", "features", "merge", "diff", "log", "revert",
-            "detect", "do",
-        ],
-    },
-    Group {
-        page: "runs",
-        title: "Runs",
-        commands: &[
-            "run",
-            "resume",
-            "attach",
-            "pause",
-            "abandon",
-            "cancel",
-            "steer",
-            "answer",
-            "approvals",
-            "status",
-            "runs",
-            "journal",
-            "replay",
-            "report",
-            "decisions",
-            "checkpoint",
-        ],
-    },
-    Group { page: "asks", title: "Asks, code and graphs", commands: &["ask", "exec", "graph", "runtimes"] },
-    Group {
-        page: "agents",
-        title: "Agents on schedules, and memory",
-        commands: &["agent", "schedule", "memory", "trajectories"],
-    },
-    Group { page: "plugins", title: "Plugins", commands: &["plugin", "conform"] },
-    Group { page: "models", title: "Models, tools and secrets", commands: &["models", "mcp", "secrets"] },
-    Group { page: "server", title: "The server", commands: &["serve", "token"] },
-    Group {
-        page: "operate",
-        title: "Operation",
-        commands: &["ps", "top", "metrics", "doctor", "audit", "gc", "backup", "restore"],
-    },
-];
 
 /// The pages, and the one that lists all commands.
 pub(crate) fn pages(program: &Program) -> Result<BTreeMap<String, String>> {
     let help = program.said(&ALL)?;
-    every_command_has_a_group(&subcommands(&help))?;
+    let groups = groups(&help);
+    ensure!(!groups.is_empty(), "`longhaul help --all` lists no group of commands");
     let mut pages = BTreeMap::new();
     let mut index = opened(SOURCE, "Command line");
     index += "Every command takes the options of the first section. Where a command wants a run and none is named, it takes \
               the newest run\nof the project in the current directory. [Exit codes](exit-codes.md) are those of all \
               commands.\n\n";
     index += &format!("```text\n{}\n```\n", usage(&help)?);
-    for group in &GROUPS {
-        let page = group.page;
-        index += &format!("\n## {}\n\n| command | what it does |\n|---|---|\n", group.title);
-        let mut text = opened(SOURCE, group.title);
+    for Group { title, commands } in &groups {
+        let page = title.to_lowercase();
+        index += &format!("\n## {title}\n\n| command | what it does |\n|---|---|\n");
+        let mut text = opened(SOURCE, title);
         text += "The options of all commands are in [Command line](../commands.md).\n";
-        for &command in group.commands {
+        for command in commands {
             let help = program.said(&[command, "--help"])?;
             index += &format!("| [{command}](commands/{page}.md#longhaul-{command}) | {} |\n", about(&help));
             text += &sections(program, &[command], &help)?;
@@ -115,13 +69,20 @@ pub(crate) fn exit_codes(program: &Program) -> Result<String> {
     Ok(text)
 }
 
-fn every_command_has_a_group(commands: &[String]) -> Result<()> {
-    let grouped: BTreeSet<&str> = GROUPS.iter().flat_map(|group| group.commands).copied().collect();
-    let there: BTreeSet<&str> = commands.iter().map(String::as_str).collect();
-    if let Some(command) = there.symmetric_difference(&grouped).next() {
-        bail!("`longhaul {command}` is in the help or in GROUPS of xtask/src/docs/commands.rs, and not in both");
+/// The groups in the help that lists all commands: a title is indented by one space, an entry by two, and the further
+/// lines of an entry by more.
+fn groups(help: &str) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    for line in listed.take_while(|line| line.is_empty() || line.starts_with(' ')) {
+        let text = line.trim_start();
+        match (line.len() - text.len(), text.split_whitespace().next(), groups.last_mut()) {
+            (1, Some(_), _) => groups.push(Group { title: text.to_owned(), commands: Vec::new() }),
+            (2, Some(command), Some(group)) => group.commands.push(command.to_owned()),
+            _ => {}
+        }
     }
-    Ok(())
+    groups
 }
 
 /// The sections of a command and of everything below it.
@@ -191,4 +152,15 @@ fn a_help_is_read_with_what_stands_below_it() {
     assert!(without_globals(help).ends_with("help  Print"));
     let own = "Usage: x\n\nOptions:\n      --all   All\n      --json  Print JSON\n\nExamples:\n  longhaul x\n";
     assert_eq!(without_globals(own), "Usage: x\n\nOptions:\n      --all   All\n\nExamples:\n  longhaul x");
+}
+
+#[test]
+fn commands_are_read_with_their_groups() {
+    let help = "Longhaul\n\nUsage: longhaul <COMMAND>\n\nCommands:\n\n Runs\n  run           Start\n                it\n  stop          End\n\n \
+                Tools\n  mcp           Serve\n\nOptions:\n  --json\n";
+    let group = |title: &str, commands: &[&str]| Group {
+        title: title.to_owned(),
+        commands: commands.iter().map(|&command| command.to_owned()).collect(),
+    };
+    assert_eq!(groups(help), [group("Runs", &["run", "stop"]), group("Tools", &["mcp"])]);
 }

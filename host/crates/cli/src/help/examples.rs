@@ -257,6 +257,7 @@ const EXAMPLES: &[Entry] = &[
     ("token remove", ["longhaul token remove laptop", "longhaul token remove laptop --json"]),
     ("mcp", ["longhaul mcp", "longhaul mcp --project ../shop"]),
     ("mcp accept", ["longhaul mcp accept shouter", "longhaul mcp accept shouter --all"]),
+    ("completions", ["longhaul completions bash", "longhaul completions fish"]),
     ("skill install", ["longhaul skill install", "longhaul skill install --directory ~/.claude/skills/longhaul"]),
     (
         "secrets set",
