@@ -61,7 +61,8 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     stages.run("sdk tests", || sdk_tests(root, &cache, &nextest))?;
     // Before those of root, whose summary is the last word.
     let as_user = stages.run("tests as a user", || as_user::test(root, linting, &nextest));
-    stages.run("tests", || run("run the tests", linting().args(["nextest", "run", "--workspace", "--no-fail-fast"])))?;
+    stages
+        .run("tests", || run("run the tests", linting().args(["nextest", "run", "--workspace", "--no-fail-fast"])))?;
     stages.print();
     as_user
 }

@@ -138,6 +138,9 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+    /// A change of an unpacked directory.
+    type Spoil = fn(&Path);
+
     const TEXTS: [(&str, &[u8]); 2] = [("one.wasm", b"the first component"), ("two.wasm", b"the second")];
 
     /// Calls `act` with the components of [`TEXTS`].
@@ -184,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_copy_that_is_not_whole_is_unpacked_anew() {
-        let spoils: [(&str, fn(&Path)); 8] = [
+        let spoils: [(&str, Spoil); 8] = [
             ("a file is cut", |file| fs::write(file, "the").unwrap()),
             ("a file has other bytes of the same length", |file| fs::write(file, "the worst component").unwrap()),
             ("a file is missing", |file| fs::remove_file(file).unwrap()),

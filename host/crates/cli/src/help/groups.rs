@@ -95,8 +95,8 @@ fn cut(about: &str, columns: usize) -> &str {
     if sentence.chars().count() <= columns {
         return sentence;
     }
-    let ends = sentence.match_indices([',', ':', ';']).map(|(at, _)| &sentence[..at]);
-    ends.filter(|part| part.chars().count() <= columns).next_back().unwrap_or(sentence)
+    let mut ends = sentence.match_indices([',', ':', ';']).map(|(at, _)| &sentence[..at]);
+    ends.rfind(|part| part.chars().count() <= columns).unwrap_or(sentence)
 }
 
 /// The names in all groups, for the tests of the table.

@@ -85,7 +85,7 @@ impl Renderer {
     fn emphasised(&self, text: &str) -> String {
         let parts: Vec<&str> = text.split("**").collect();
         // A single mark is none.
-        if parts.len() % 2 == 0 {
+        if parts.len().is_multiple_of(2) {
             return text.to_owned();
         }
         let shown = parts.iter().enumerate().map(|(number, part)| match number % 2 {
