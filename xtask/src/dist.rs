@@ -6,11 +6,11 @@
 
 mod clean_root;
 
+use crate::commands::{run, stdout_of, sysroot};
 use crate::guests::{self, PluginsArgs};
 use crate::timing::Stages;
 use anyhow::{Context, Result, bail, ensure};
 use longhaul_build::cache::{Cache, create_dir, entries};
-use longhaul_build::process::run;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
@@ -167,12 +167,12 @@ impl Release<'_> {
         for language in ["CFLAGS", "CXXFLAGS"] {
             build.env(format!("{language}_{}", TARGET.replace('-', "_")), &of_c);
         }
-        Ok(run("build the program", &mut build)?)
+        run("build the program", &mut build)
     }
 
     /// Paths of this machine that would get into the program, each with the name that it has there.
     fn names_of_paths(&self) -> Result<[(PathBuf, String); 3]> {
-        let sysroot = PathBuf::from(self.rustc(&["--print", "sysroot"])?.trim_end());
+        let sysroot = sysroot(&self.root)?;
         let version = self.rustc(&["--version", "--verbose"])?;
         let commit = version.lines().find_map(|line| line.strip_prefix("commit-hash: "));
         let commit = commit.context("rustc does not say from which commit it is")?;
@@ -210,7 +210,7 @@ impl Release<'_> {
         for (path, _) in self.names_of_paths()? {
             files.arg(path);
         }
-        Ok(run("write the files of the release", &mut files)?)
+        run("write the files of the release", &mut files)
     }
 
     fn build_directory(&self) -> PathBuf {
@@ -317,12 +317,6 @@ fn sign(out: &Path) -> Result<()> {
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("read `{}`", path.display()))
-}
-
-fn stdout_of(command: &mut Command) -> Result<Vec<u8>> {
-    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("start {command:?}"))?;
-    ensure!(output.status.success(), "{command:?} ended with {}", output.status);
-    Ok(output.stdout)
 }
 
 #[cfg(test)]

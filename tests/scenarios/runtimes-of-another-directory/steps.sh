@@ -2,4 +2,4 @@
 
 longhaul --json runtimes list | pick . name state path
 mkdir ../given && printf '%2048s' > ../given/python.wasm
-LONGHAUL_PLUGINS="$(cd .. && pwd)/given" longhaul runtimes list | grep -A 1 python
+LONGHAUL_PLUGINS="$(cd .. && pwd)/given" longhaul runtimes list | grep -A 1 '^python'

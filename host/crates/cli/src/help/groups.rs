@@ -42,8 +42,8 @@ const ABOUT_COLUMNS_MAX: usize = 66;
 const NAME_COLUMNS: usize = 16;
 
 /// The end of the short help.
-const MORE: &str = "`longhaul help COMMAND` has the options and examples of one, `longhaul help --all` has \
-                    everything, and `longhaul help` lists the chapters of the book.";
+const MORE: &str = "`longhaul help --all` has everything, `longhaul help COMMAND` the options and \
+                    examples of one, and `longhaul help` the chapters of the book.";
 
 /// The short help of the program.
 pub(super) fn brief(command: &Command, columns: usize) -> String {
