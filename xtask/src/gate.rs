@@ -39,16 +39,6 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         )
     })?;
     stages.run("plugins", || guests::plugins(root, &PluginsArgs::all()))?;
-    let lints = Lints::of(root)?;
-    let tools: Vec<&Path> =
-        [Some(&nextest), browser.as_ref(), go.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
-    let linting = || lints.in_build(with(cargo(root), &tools));
-    stages.run("build and lints", || {
-        run("build the tests, with lints", linting().args(["nextest", "run", "--workspace", "--no-run"]))?;
-        run("build the benches, with lints", linting().args(["build", "--quiet", "--workspace", "--bench", "*"]))
-    })?;
-    // The build made the program, too.
-    stages.run("book", || docs(root, &DocsArgs::check(root.join("target/debug/longhaul"))))?;
     stages.run("plugin tests", || {
         let manifest = root.join("plugins/Cargo.toml");
         run(
@@ -59,6 +49,17 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         )
     })?;
     stages.run("sdk tests", || sdk_tests(root, &cache, &nextest))?;
+    let lints = Lints::of(root)?;
+    let tools: Vec<&Path> =
+        [Some(&nextest), browser.as_ref(), go.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
+    let linting = || lints.in_build(with(cargo(root), &tools));
+    // After the tests of the SDKs, which leave files where the build looks for changes.
+    stages.run("build and lints", || {
+        run("build the tests, with lints", linting().args(["nextest", "run", "--workspace", "--no-run"]))?;
+        run("build the benches, with lints", linting().args(["build", "--quiet", "--workspace", "--bench", "*"]))
+    })?;
+    // The build made the program, too.
+    stages.run("book", || docs(root, &DocsArgs::check(root.join("target/debug/longhaul"))))?;
     // Before those of root, whose summary is the last word.
     let as_user = stages.run("tests as a user", || as_user::test(root, linting, &nextest));
     stages
