@@ -143,29 +143,30 @@ fn site_of_pytest(python: &str) -> Option<PathBuf> {
     let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pytest.txt");
     let digest = longhaul_core::Digest::of(&fs::read(&list).unwrap()).short();
     let user = rustix::process::geteuid().as_raw();
-    let site = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pytest-{version}-{digest}-{user}"));
+    let name = format!("pytest-{version}-{digest}-{user}");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let site = directory.join(&name);
     // Tests of several processes need it at once.
-    let lock = File::create(site.with_extension("lock")).unwrap();
+    let lock = File::create(directory.join(format!("{name}.lock"))).unwrap();
     lock.lock().unwrap();
-    if !site.exists() && !install(python, &list, &site) {
+    if !site.exists() && !install(python, &list, &site, &directory.join(format!("{name}.half"))) {
         return None;
     }
     Some(site)
 }
 
 /// Under another name first: an interrupted installation is not taken for a complete one.
-fn install(python: &str, list: &Path, site: &Path) -> bool {
-    let half = site.with_extension("half");
-    let _ = fs::remove_dir_all(&half);
+fn install(python: &str, list: &Path, site: &Path, half: &Path) -> bool {
+    let _ = fs::remove_dir_all(half);
     let mut pip = Command::new(python);
     pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "--requirement"]);
-    pip.arg(list).arg("--target").arg(&half).env("PIP_ROOT_USER_ACTION", "ignore");
+    pip.arg(list).arg("--target").arg(half).env("PIP_ROOT_USER_ACTION", "ignore");
     let done = pip.output().unwrap();
     if !done.status.success() {
         left_out(&format!("pytest cannot be installed: {}", String::from_utf8_lossy(&done.stderr).trim()));
         return false;
     }
-    fs::rename(&half, site).unwrap();
+    fs::rename(half, site).unwrap();
     true
 }
 
