@@ -31,23 +31,9 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     let browser = stages.run("browser", browser::directory)?;
     let go = stages.run("go", || Ok(longhaul_build::go(&cache)?))?;
     stages.run("format", || run("check the format", cargo(root).args(["fmt", "--all", "--check"])))?;
-    stages.run("licences", || {
-        // Advisories need a database from elsewhere; see CONTRIBUTING.md.
-        run(
-            "check licences and bans",
-            with(cargo(root), &[&deny]).args(["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]),
-        )
-    })?;
+    stages.run("licences", || licences(root, &deny))?;
     stages.run("plugins", || guests::plugins(root, &PluginsArgs::all()))?;
-    stages.run("plugin tests", || {
-        let manifest = root.join("plugins/Cargo.toml");
-        run(
-            "test the plugins' logic",
-            with(cargo(root), &[&nextest])
-                .args(["nextest", "run", "--no-tests", "pass", "--manifest-path"])
-                .arg(manifest),
-        )
-    })?;
+    stages.run("plugin tests", || plugin_tests(root, &nextest))?;
     stages.run("sdk tests", || sdk_tests(root, &cache, &nextest))?;
     let lints = Lints::of(root)?;
     let tools: Vec<&Path> =
@@ -66,6 +52,20 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         .run("tests", || run("run the tests", linting().args(["nextest", "run", "--workspace", "--no-fail-fast"])))?;
     stages.print();
     as_user
+}
+
+/// Advisories are looked at apart, since they need a database from elsewhere; see CONTRIBUTING.md.
+fn licences(root: &Path, deny: &Path) -> Result<()> {
+    let mut check = with(cargo(root), &[deny]);
+    check.args(["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]);
+    run("check licences and bans", &mut check)
+}
+
+/// The logic of the shipped plugins, without a host.
+fn plugin_tests(root: &Path, nextest: &Path) -> Result<()> {
+    let mut tests = with(cargo(root), &[nextest]);
+    tests.args(["nextest", "run", "--no-tests", "pass", "--manifest-path"]).arg(root.join("plugins/Cargo.toml"));
+    run("test the plugins' logic", &mut tests)
 }
 
 /// Clippy in the place of the compiler, for the crates of this workspace: one build serves the lints and the tests, where

@@ -28,7 +28,7 @@ pub(crate) fn description(schema: &Value) -> String {
     cell(schema["description"].as_str().unwrap_or_default())
 }
 
-/// Whether a schema requires a key.
+/// True when a schema requires a key.
 pub(crate) fn requires(schema: &Value, key: &str) -> bool {
     schema["required"].as_array().is_some_and(|required| required.iter().any(|name| name == key))
 }

@@ -35,7 +35,7 @@ pub(super) fn missing_words(missing: &[&str]) -> String {
     format!("missing: {}; build them with `cargo xtask plugins`, or set LONGHAUL_PLUGINS", missing.join(", "))
 }
 
-/// Whether a program of this name is on PATH.
+/// True when a program of this name is on PATH.
 pub(super) fn has_program(name: &str) -> bool {
     let directories = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&directories).any(|directory| is_program(&directory.join(name)))

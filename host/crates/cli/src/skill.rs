@@ -66,7 +66,7 @@ fn usual(project: &Path) -> fault::Result<PathBuf> {
     Ok(project.join(PLACE))
 }
 
-/// Whether a project has a directory for the skill and not the skill.
+/// True when a project has a directory for the skill and not the skill.
 pub(super) fn is_wanted(project: &Path) -> bool {
     project.join(AGENTS).is_dir() && !project.join(PLACE).join(FILE).exists()
 }

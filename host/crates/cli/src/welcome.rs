@@ -33,15 +33,15 @@ struct Surroundings {
     servers: Vec<FoundServer>,
     /// The small model that was fetched.
     local: Option<PathBuf>,
-    /// Whether this program can run it.
+    /// True when this program can run it.
     has_local: bool,
     /// Programs of other agents.
     agents: Vec<&'static str>,
     repository: Option<PathBuf>,
-    /// Whether the directory has a `longhaul.toml`.
+    /// True when the directory has a `longhaul.toml`.
     is_project: bool,
     wants_skill: bool,
-    /// Whether a process owns the data directory.
+    /// True when a process owns the data directory.
     is_owned: bool,
     /// The address of the HTTP server of this data directory.
     server: Option<SocketAddr>,
@@ -84,7 +84,7 @@ async fn look(context: &Context) -> fault::Result<Surroundings> {
     })
 }
 
-/// Whether a process owns the data directory, and the address of its HTTP server, if one accepts connections.
+/// The owner of the data directory: true when there is one, and the address of its HTTP server, if one accepts connections.
 async fn server(context: &Context) -> (bool, Option<SocketAddr>) {
     let is_owned = wire::connect(&context.home).await.is_ok();
     let settings = ServerSettings::read(context.home.path()).ok().filter(|_| is_owned);

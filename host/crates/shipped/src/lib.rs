@@ -14,7 +14,7 @@ pub use error::ShippedError;
 
 use std::path::{Path, PathBuf};
 
-/// Whether this program carries components.
+/// True when this program carries components.
 pub const HAS_COMPONENTS: bool = cfg!(feature = "components");
 
 /// The directory of the components, each as `NAME.wasm`, below `cache`. The first call unpacks them; a copy that was

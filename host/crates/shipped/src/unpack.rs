@@ -116,7 +116,7 @@ fn is_whole(directory: &Path, components: &[Packed<'_>]) -> bool {
     look(directory).is_some_and(|found| found.is_dir()) && components.iter().all(is_unchanged)
 }
 
-/// Whether this user or root owns a file, and nobody else can write to it.
+/// True when this user or root owns a file and no other user can write to it.
 fn is_closed(found: &Metadata) -> bool {
     let us = rustix::process::geteuid().as_raw();
     found.mode() & 0o022 == 0 && (found.uid() == us || found.uid() == 0)

@@ -139,7 +139,7 @@ fn read(text: &str, items: &mut BTreeMap<String, Item>) {
     }
 }
 
-/// Whether a line opens an enum, or else a struct, and its name.
+/// The name of the type that a line opens, with true for an enum and false for a struct.
 fn opens(line: &str) -> Option<(bool, &str)> {
     let head = line.strip_suffix(" {")?;
     let head = head.strip_prefix("pub ").unwrap_or(head);

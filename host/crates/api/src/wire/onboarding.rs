@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct SkillInstalled {
     /// The path of its file.
     pub path: String,
-    /// Whether the file was written. False: it was there, and the same.
+    /// True when the file was written. False: it was there, and the same.
     pub written: bool,
 }
 
@@ -20,7 +20,7 @@ pub struct DemoReport {
     pub provider: String,
     /// The id of its run.
     pub run: String,
-    /// Whether the run was killed and resumed.
+    /// True when the run was killed and resumed.
     pub killed: bool,
     /// The progress when it was killed; null: it was not.
     pub before: Option<DemoProgress>,

@@ -124,7 +124,7 @@ fn mark(line: &str) -> &str {
     if is_item { &line[..digits + 2] } else { "" }
 }
 
-/// Whether a line goes on with the paragraph before it.
+/// True when a line belongs to the paragraph before it.
 fn continues(line: &str) -> bool {
     let body = line.trim_start();
     let mark = mark(body);

@@ -42,7 +42,7 @@ impl Person {
         }
     }
 
-    /// Whether they agree. `default` is the answer of an empty line; without a person it is taken unasked.
+    /// Asks for a yes or a no. `default` is the answer of an empty line; without a person it is taken unasked.
     pub(super) async fn agrees(&self, question: &str, default: bool) -> fault::Result<bool> {
         if !self.is_asked {
             return Ok(default);

@@ -172,7 +172,7 @@ impl Provider {
         }
     }
 
-    /// Whether it may be taken unasked: nothing is paid and nothing is fetched.
+    /// True when it may be taken unasked: it costs nothing and nothing is fetched.
     fn costs_nothing(&self) -> bool {
         matches!(self.kind, Kind::Local { is_fetched: true } | Kind::Recorded)
     }
