@@ -2,8 +2,9 @@
 //!
 //! Pages below `docs/book/src/reference` that begin with a note about this command are written by it: from the help of
 //! each command, the types that read configuration files, the schemas of events and manifests, the contract, and the
-//! server's own description of its HTTP API. With `--check` nothing is written: a page that differs is an error, and so
-//! is a link that leads nowhere, or a page that the table of contents does not list. mdBook is not needed for either, but for `--html`.
+//! server's own description of its HTTP API. Beside them are the JSON Schemas of configuration files, below
+//! `reference/schemas`. With `--check` nothing is written: a page that differs is an error, and so is a link that leads
+//! nowhere, or a page that the table of contents does not list. mdBook is not needed for either, but for `--html`.
 
 mod commands;
 mod events;
@@ -13,6 +14,7 @@ mod links;
 mod manifest;
 mod page;
 mod program;
+mod schemas;
 mod wit;
 
 use anyhow::{Context, Result, bail};
@@ -24,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// The sources of the book, from the top of the repository.
 const BOOK: &str = "docs/book/src";
 
-/// Pages by their paths below `reference`.
+/// Pages and schemas by their paths below `reference`.
 type Pages = BTreeMap<String, String>;
 
 #[derive(clap::Args)]
@@ -33,7 +35,8 @@ pub(crate) struct DocsArgs {
     #[arg(long)]
     check: bool,
 
-    /// Leave out the pages that a running program describes: the command line, HTTP, exit codes and plugin.toml
+    /// Leave out the pages that a running program describes: the command line, HTTP, exit codes, plugin.toml and the
+    /// schemas of configuration files
     #[arg(long)]
     no_program: bool,
 
@@ -93,6 +96,7 @@ fn of_program(program: &Program) -> Result<Pages> {
     pages.insert("exit-codes.md".to_owned(), commands::exit_codes(program)?);
     pages.insert("plugin-toml.md".to_owned(), manifest::page(program)?);
     pages.insert("http.md".to_owned(), http::page(&program.http_document()?)?);
+    pages.extend(schemas::files(program)?);
     Ok(pages)
 }
 

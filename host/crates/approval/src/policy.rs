@@ -7,12 +7,13 @@ use crate::arguments::Arguments;
 use crate::visible::visible;
 use longhaul_core::Denial;
 use longhaul_core::wildcard::covers;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The decision on a call. The modes are ordered by strictness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicyMode {
     /// The call is made.
@@ -24,8 +25,9 @@ pub enum PolicyMode {
 }
 
 /// `[tools.NAME.approval]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = with_older_name)]
 pub struct ApprovalPolicy {
     /// The mode of functions without a rule. Default `allow`, and `ask` for a tool that always asks.
     pub default: Option<PolicyMode>,
@@ -36,12 +38,14 @@ pub struct ApprovalPolicy {
     /// The mode of calls with outside effects after the agent heard untrusted text: of the web, of an MCP server, of an
     /// agent that heard such. Default `ask`, with the source shown.
     #[serde(rename = "when_heard", alias = "when_untrusted", skip_serializing_if = "Option::is_none")]
+    #[schemars(rename = "when_untrusted")]
     pub when_untrusted: Option<PolicyMode>,
 }
 
 /// One line of `rules`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = with_older_name)]
 pub struct PolicyRule {
     /// The function; none: all.
     #[serde(default)]
@@ -53,7 +57,17 @@ pub struct PolicyRule {
     pub then: PolicyMode,
     /// The mode of these calls after untrusted text; it overrides that of the whole policy.
     #[serde(rename = "when_heard", alias = "when_untrusted", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(rename = "when_untrusted")]
     pub when_untrusted: Option<PolicyMode>,
+}
+
+/// Adds the older name of `when_untrusted` to a schema: files that were written before have it.
+fn with_older_name(schema: &mut Schema) {
+    let Some(keys) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    if let Some(Value::Object(mut older)) = keys.get("when_untrusted").cloned() {
+        older.insert("deprecated".to_owned(), Value::Bool(true));
+        keys.insert("when_heard".to_owned(), Value::Object(older));
+    }
 }
 
 /// The reason why a policy is refused.

@@ -57,6 +57,7 @@ mod report;
 mod revert;
 mod runtimes;
 mod schedule;
+mod schema;
 mod secrets;
 mod serve;
 mod show;
@@ -351,6 +352,9 @@ enum Command {
         #[command(subcommand)]
         command: plugin::PluginCommand,
     },
+    /// Print the JSON Schema of a configuration file, for editors: longhaul.toml, server.toml, resources.toml or
+    /// plugin.toml.
+    Schema(schema::SchemaArgs),
     /// Manage the interpreters of generated code: Python and JavaScript as components.
     Runtimes {
         #[command(subcommand)]
@@ -579,6 +583,7 @@ async fn dispatch(command: Command, context: &Context) -> fault::Result<Exit> {
         Command::Token { command } => token::run(context, command).await,
         Command::Mcp(args) => mcp::run(context, args).await,
         Command::Skill { command } => skill::run(context, command),
+        Command::Schema(args) => schema::run(context, &args),
         Command::Secrets { command } => secrets::run(context, command).await,
         Command::Runtimes { command } => runtimes::run(context, command),
         Command::Models { command } => models::run(context, command).await,

@@ -18,6 +18,7 @@ pub use build::say;
 pub(super) use check::{judge_manifest, show as show_findings};
 pub(super) use list::tool_components;
 pub(super) use run::kit;
+pub(super) use schema::schema as manifest_schema;
 pub(super) use source::{file_of, stem};
 
 use super::context::Context;

@@ -2,10 +2,11 @@
 
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_redis::RedisConfig;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `[checkpoints]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointConfig {
     /// Steps of an agent between two checkpoints, from the first step on; an agent's own `checkpoint_every` has
@@ -15,6 +16,7 @@ pub struct CheckpointConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redis: Option<RedisConfig>,
     /// The time for which the lease of a run is valid without renewal, in milliseconds. Default 60,000; at least 1,000.
+    #[schemars(range(min = 1_000))]
     pub lease_ms: u64,
 }
 

@@ -14,6 +14,7 @@
 //! | `file.rs`, `parse.rs`, `toml_text.rs` | reading, and errors in one line |
 //! | `rules.rs` | rules across fields and tables |
 //! | `parts.rs`, `limits.rs`, `evidence.rs` | values that several tables determine together |
+//! | `schema.rs` | the JSON Schemas of the files |
 //! | `asks.rs`, `grant.rs` | the requested grants of a plugin, and its grants |
 //! | `powers.rs` | the powers of a configuration |
 //! | `template.rs` | the configuration of a new project |
@@ -35,6 +36,7 @@ pub mod protect;
 pub mod quarantine;
 pub mod resources;
 mod rules;
+pub mod schema;
 pub mod secrets;
 pub mod server;
 mod tables;

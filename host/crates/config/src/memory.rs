@@ -4,13 +4,14 @@ use crate::part::PluginConfig;
 use crate::toml_text;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_redis::RedisConfig;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The table of the memory component.
 pub const PLUGIN: &str = "memory.plugin";
 
 /// The table `[memory]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
     /// The backend of memory. Default `embedded`.
@@ -37,7 +38,7 @@ pub struct MemoryConfig {
 }
 
 /// The backend of memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BackendName {
     /// The data directory.

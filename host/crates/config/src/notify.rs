@@ -2,11 +2,12 @@
 
 use longhaul_core::fault::{self, bail};
 use reqwest::Url;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The table `[notify]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotifyConfig {
     /// The events that are reported. Default: all four.
@@ -25,29 +26,33 @@ pub struct NotifyConfig {
     pub texts: bool,
     /// Notifications of one project, or of the data directory, in an hour. Those beyond are not sent, and the next one
     /// gives their number. Default 20.
+    #[schemars(range(min = 1))]
     pub per_hour_max: u32,
     /// Attempts for one notification on one channel. Default 5.
+    #[schemars(range(min = 1))]
     pub attempts_max: u32,
     /// The wait after the first attempt, in milliseconds; each further one is four times as long. Default 5,000.
     pub retry_wait_ms: u64,
 }
 
 /// `[notify.email]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EmailConfig {
     /// The recipients.
+    #[schemars(length(min = 1))]
     pub to: Vec<String>,
     /// The address of the sender.
     pub from: String,
     /// The program that takes a message on standard input. Default `/usr/sbin/sendmail -t -i`, which every mail server
     /// and `msmtp` bring: it queues, retries for days, and holds the password, so that Longhaul needs none.
     #[serde(default = "default_sendmail")]
+    #[schemars(length(min = 1))]
     pub sendmail: Vec<String>,
 }
 
 /// An event that can be reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NotificationEvent {
     /// A call waits for its approval, or an agent has a question.

@@ -5,6 +5,7 @@
 use crate::secrets::SecretConfig;
 use longhaul_approval::ApprovalPolicy;
 use longhaul_core::grant::{Access, HostPattern};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const TREE: &str = "tree";
 
 /// A table that names the plugin of a part, and the operator's grants to it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PluginConfig {
     /// The name of a plugin, or the path of a `.wasm` file, which starts with `.` or `/`.
@@ -34,6 +35,7 @@ pub struct PluginConfig {
     pub quarantine: bool,
     /// The schema of the data that a quarantined agent returns; see [`crate::quarantine`].
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub schema: Option<serde_json::Value>,
     /// The strengths of the agent, for the choice between agents. Only for agents.
     pub description: Option<String>,
@@ -56,13 +58,15 @@ pub struct PluginConfig {
     /// Passed to the plugin unchanged.
     pub settings: serde_json::Map<String, serde_json::Value>,
     /// The limits of the part. A missing field has the value of `[limits]`.
+    #[schemars(with = "longhaul_core::Limits")]
     pub limits: toml::Table,
     /// The rules that trim its conversations, over `[context]` in the same way.
+    #[schemars(with = "longhaul_core::context::ContextRules")]
     pub context: toml::Table,
 }
 
 /// One granted directory.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectoryConfig {
     /// The path in the guest.

@@ -8,10 +8,11 @@ mod files;
 pub use files::protected;
 
 use longhaul_core::fault::{self, bail};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The table `[protect]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProtectConfig {
     /// Further paths, as in `.gitignore`: `/deploy/**`, `*.tf`.

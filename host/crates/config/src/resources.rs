@@ -6,6 +6,7 @@
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::process_registry::{Child, ChildKind};
 use longhaul_resources::{PartialLimits, Reserve, mb};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,7 @@ pub const FILE: &str = "resources.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ResourceSettings {
     /// The reserve for the rest of the machine when work wants to begin. Default 256 MB, and nothing of graphics cards.

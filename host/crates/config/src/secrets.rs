@@ -5,14 +5,16 @@
 use http::HeaderName;
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::grant::HostPattern;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A secret that a tool may send.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecretConfig {
     /// The name that it was set under.
+    #[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9_-]+$"))]
     pub name: String,
     /// The hosts that it may be sent to.
     pub hosts: Vec<HostPattern>,

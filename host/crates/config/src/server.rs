@@ -6,6 +6,7 @@
 
 use crate::notify::NotifyConfig;
 use longhaul_core::fault::{self, Context as _, bail};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -17,9 +18,10 @@ pub const FILE: &str = "server.toml";
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// The file.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Written {
+pub(crate) struct Written {
+    /// The settings of the server.
     server: ServerSettings,
     /// The recipients of notifications about tasks of schedules that failed for good. Default: none.
     notify: Option<NotifyConfig>,
@@ -40,7 +42,7 @@ impl Written {
         Self::parse(&text).or_invalid(|| format!("`{}`", path.display()))
     }
 
-    fn parse(text: &str) -> fault::Result<Self> {
+    pub(crate) fn parse(text: &str) -> fault::Result<Self> {
         let written: Self = toml::from_str(text)?;
         written.server.check()?;
         written.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
@@ -54,7 +56,7 @@ pub fn notify(home: &Path) -> fault::Result<Option<NotifyConfig>> {
 }
 
 /// `[server]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSettings {
     /// The address to listen on. Default 127.0.0.1:7717. Only a start changes it.
@@ -65,16 +67,22 @@ pub struct ServerSettings {
     /// Host names by which clients may reach it, beside those of loopback and its own address: without port.
     pub hosts: Vec<String>,
     /// Requests per second for each token, or for each address without a token. Default 200.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub requests_per_second: u32,
     /// Requests in a burst, likewise. Default 400.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub requests_burst: u32,
     /// Connections at once; more wait to be accepted. Default 512. Only a start changes it.
+    #[schemars(range(min = 1, max = 100_000))]
     pub connections_max: usize,
     /// Streams of events at once; more are refused. Default 256.
+    #[schemars(range(min = 1, max = 100_000))]
     pub streams_max: usize,
     /// Bytes of a request's body. Default 1 MiB, and at most 16 MiB.
+    #[schemars(range(min = 1, max = 16_777_216))]
     pub body_bytes_max: usize,
     /// Jobs of `exec` at once; more are refused. Default 4.
+    #[schemars(range(min = 1, max = 1_000))]
     pub exec_max: usize,
 }
 

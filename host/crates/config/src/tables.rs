@@ -17,12 +17,14 @@ use longhaul_resources::Need;
 use longhaul_sandbox::{CompileLimits, Level};
 use longhaul_telemetry::TelemetryConfig;
 use longhaul_worktree::NativeCheck;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// `longhaul.toml`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The project.
@@ -88,10 +90,11 @@ pub struct Config {
 }
 
 /// `[project]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectConfig {
     /// Letters, digits, `-` and `_`. The branch is `longhaul/NAME`.
+    #[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9_-]+$"))]
     pub name: String,
     /// The project's id, which the data directory stores and no file has, see `identity.rs`. Empty when the name is the
     /// id.
@@ -103,7 +106,7 @@ pub struct ProjectConfig {
 }
 
 /// `[run]`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunConfig {
     /// `session` or `pipeline`: how the run continues after a failed step of the plan. Default `session`.
@@ -129,7 +132,7 @@ impl RunConfig {
 }
 
 /// `[plan]`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanConfig {
     /// The party that agrees to the checks that a planner wrote; they are pinned then.
@@ -137,7 +140,7 @@ pub struct PlanConfig {
 }
 
 /// The party that agrees to a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PlanAcceptance {
     /// No person is asked: a plan is shown and worked on. The default, so that a run needs no person.
@@ -148,7 +151,7 @@ pub enum PlanAcceptance {
 }
 
 /// `[ask]`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AskConfig {
     /// The model that chooses between agents, by its name under `[models]`. Default: the planner's, or else that of the
@@ -157,7 +160,21 @@ pub struct AskConfig {
     /// The agent, by its name under `[agents]`, for tasks with an unknown agent. Default: the first by name.
     pub agent: Option<String>,
     /// The caps of an ask, over its defaults: a missing field has its default.
+    #[schemars(schema_with = "ask_limits")]
     pub limits: toml::Table,
+}
+
+/// The schema of `[ask.limits]`: the caps of a run, with the defaults of an ask.
+fn ask_limits(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = HarnessLimits::json_schema(generator);
+    let own = serde_json::to_value(HarnessLimits::of_ask()).unwrap_or_default();
+    let keys = schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten();
+    for (name, key) in keys {
+        if let (Some(key), Some(default)) = (key.as_object_mut(), own.get(name)) {
+            key.insert("default".to_owned(), default.clone());
+        }
+    }
+    schema
 }
 
 fn default_goal() -> PathBuf {

@@ -1,10 +1,11 @@
 //! Free capacity of the machine for work that is about to begin. The monitor of the machine implements this; nothing
 //! here does.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The needs of new work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Need {
     /// The needed memory, in MB.

@@ -58,13 +58,14 @@ impl ContextPolicy {
 /// Written in `longhaul.toml` under `[context]` for all plugins, or `[agents.NAME.context]` for one.
 ///
 /// An invocation keeps the rules that it began with: a change counts from the next one on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextRules {
     /// `off`, `halve`, `compact`, `reset` or `auto`. Default `auto`; see [`ContextPolicy`].
     pub policy: ContextPolicy,
     /// The fullest that the window may be before a request, in percent. Default 80. Above it the conversation is cut
     /// back. The reply is not counted.
+    #[schemars(range(min = 1, max = 100))]
     pub full_percent_max: u32,
     /// The fullest that a compaction leaves the window, in percent. Default 40. The newest turn stays even if it alone
     /// is more.

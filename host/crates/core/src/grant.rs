@@ -113,7 +113,7 @@ impl Grants {
 /// A host pattern: `https://api.example.com` or `https://*.example.com`, with a port when it is not the scheme's own,
 /// and with methods before it when not all are allowed: `GET https://api.example.com` or `GET,HEAD https://...`. A bare
 /// `*` and a `*` inside a label are refused.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct HostPattern {
     scheme: String,

@@ -1,11 +1,12 @@
 //! Every cap of one invocation. Each field carries its unit in its name and has a default.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The limits of one invocation. Reaching one ends the call in a typed error that names the field.
 ///
 /// Written in `longhaul.toml` under `[limits]` for all plugins, or `[agents.NAME.limits]` for one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Fuel of the guest, in wasmtime's unit. Default 100 000 000 000, which is about a minute of computing. The same

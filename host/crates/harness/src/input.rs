@@ -7,6 +7,7 @@ use crate::HarnessLimits;
 use longhaul_core::event::WorkUsage;
 use longhaul_core::work::{Evidence, FeatureSpec, Outcome, Plan, PlanStep, Synthesis, Verdict};
 use longhaul_core::{Denial, Digest, LimitHit, Outage, RunId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -231,7 +232,7 @@ impl Dispatch {
 
 /// The strategy for working through a plan. All use the same graph of sessions; they differ in the meaning of a
 /// session, and in what happens when no step is left that can be worked on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// The run ends, and failing features stay so until a person retries them. The default.
@@ -242,6 +243,8 @@ pub enum Strategy {
     Pipeline,
     /// Tasks that give answers: there is no tree, nothing is judged and nothing committed. One agent answers, or the
     /// planner's tasks do as a pipeline's steps, and the planner synthesises their answers.
+    // `longhaul ask` begins one; `longhaul.toml` cannot name it.
+    #[schemars(skip)]
     Ask,
 }
 

@@ -3,6 +3,7 @@
 //! [`longhaul_core::Limits`] bound one invocation; these bound how many invocations the harness requests, and how much
 //! text of a planner, an agent or an evaluator the state keeps.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Retries of one step that a plan may request at most.
@@ -11,7 +12,7 @@ pub(crate) const RETRIES_MAX: u32 = 5;
 /// The caps of one run. Reaching a cap ends the loop that it bounds, and is reported under the field's name.
 ///
 /// Written in `longhaul.toml` under `[run.limits]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HarnessLimits {
     /// Rounds of generate and evaluate for one attempt at a feature. Default 3. After the last one the feature is

@@ -3,10 +3,11 @@
 //! Refuses to guess the programs that a script or a target of `make` starts: a command without a known runner has an
 //! exit code as its evidence.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The evidence for a pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {
     /// Tests of pytest by name, and an audit.

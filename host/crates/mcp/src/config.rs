@@ -6,6 +6,7 @@ use longhaul_core::Digest;
 use longhaul_core::grant::HostPattern;
 use longhaul_core::journal::EffectClass;
 use longhaul_sandbox::Level;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ const TREE: &str = "tree";
 const ENVELOPE_BYTES: u64 = 256 << 10;
 
 /// One server. It has a `command` or a `url`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct McpConfig {
     /// The program and its arguments; no shell reads them.
@@ -68,6 +69,7 @@ pub struct McpConfig {
     /// Time for one call, in milliseconds. Default 60 000. The outcome of a call after that is unknown.
     pub call_ms_max: Option<u64>,
     /// Bytes of one answer. Default 1 MiB, at most 1 GiB. A longer one is an error with this name.
+    #[schemars(range(max = OUTPUT_BYTES_MAX))]
     pub output_bytes_max: Option<u64>,
     /// Bytes that the disk may lose while the command runs in the sandbox, to any process. Default 10 GiB. Checked each
     /// half second. At this limit the server is ended and not started again for this run, and its calls are an error
@@ -77,8 +79,9 @@ pub struct McpConfig {
 }
 
 /// The value of a variable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "McpVariable")]
 pub enum Value {
     /// A literal value.
     Plain(String),

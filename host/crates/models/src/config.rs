@@ -13,7 +13,9 @@ use crate::route::{FallsThrough, RouteBy, RouteConfig, RouteMember, Routed};
 use crate::{Adaptations, ApiKey, ModelsError, pull};
 use longhaul_core::Digest;
 use longhaul_core::model::Model;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -47,7 +49,8 @@ use std::time::Duration;
 /// models = ["gpt", "claude"]
 /// by = "cost"
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = closed)]
 pub struct ModelConfig {
     /// Models that are asked, one after the other, when this one fails. Default: none. Their own fallbacks are not
     /// used.
@@ -84,8 +87,20 @@ pub struct ModelConfig {
     pub provider: Provider,
 }
 
+/// Gives the table of each provider in a schema the keys that all models have, and refuses any others: `flatten` cannot.
+fn closed(schema: &mut Schema) {
+    let Some(Value::Object(common)) = schema.remove("properties") else { return };
+    let tables = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten();
+    for table in tables.filter_map(Value::as_object_mut) {
+        if let Some(keys) = table.get_mut("properties").and_then(Value::as_object_mut) {
+            keys.extend(common.clone());
+        }
+        table.insert("additionalProperties".to_owned(), Value::Bool(false));
+    }
+}
+
 /// The provider of a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "provider", rename_all = "kebab-case")]
 pub enum Provider {
     /// An endpoint that speaks OpenAI's protocol.
@@ -102,7 +117,7 @@ pub enum Provider {
 }
 
 /// A table `[models.NAME]` with `provider = "recorded"`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedConfig {
     /// The recording.

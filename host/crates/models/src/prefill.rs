@@ -1,10 +1,11 @@
 //! The required beginning and form of a reply, for providers that only accept them in the prompt.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The handling of the required beginning of a reply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PrefillMode {
     /// The system prompt asks for it, and it is added in front if the model left it out. Works everywhere; a watcher

@@ -6,13 +6,14 @@
 use crate::problem::Problem;
 use longhaul_core::Outage;
 use longhaul_core::model::ModelError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// The limits of retries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryConfig {
     /// Requests after the first one. Default 5; 0 asks once.

@@ -8,6 +8,7 @@
 use longhaul_core::model::{Cost, Model, ModelError, ModelInfo, ModelReply, ModelRequest, ReplyListener, Route, Usage};
 use longhaul_core::text::truncate;
 use longhaul_core::{Digest, InvocationId, Outage};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 const WHY_BYTES_MAX: usize = 300;
 
 /// A failure that lets the next model be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FallsThrough {
     /// It is unavailable, or overloaded, after all retries.
@@ -47,7 +48,7 @@ impl FallsThrough {
 }
 
 /// A table `[models.NAME]` with `provider = "route"`: other models, by their names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouteConfig {
     /// Their names, at least one.
@@ -58,7 +59,7 @@ pub struct RouteConfig {
 }
 
 /// The order in which models are asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RouteBy {
     /// The first on the list whose window holds the request.

@@ -3,6 +3,7 @@
 use longhaul_core::Outage;
 use longhaul_core::memory::MemoryError;
 use longhaul_core::shared::SharedError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 const TTL_S: u64 = 86_400;
 
 /// The settings of a server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedisConfig {
     /// `redis://HOST:PORT/DATABASE`; with `rediss` over TLS, its authorities those of the machine. No password.
@@ -27,9 +28,11 @@ pub struct RedisConfig {
     pub ca_file: Option<PathBuf>,
     /// Lifetime of an entry without one of its own, in seconds. Default 86,400.
     #[serde(default = "default_ttl")]
+    #[schemars(range(min = 1))]
     pub ttl_s: u64,
     /// The prefix of all keys on the server. Default `longhaul`.
     #[serde(default = "default_prefix")]
+    #[schemars(length(min = 1))]
     pub prefix: String,
 }
 

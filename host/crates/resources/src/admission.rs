@@ -6,6 +6,7 @@
 use crate::numbers::sum;
 use crate::usage::SystemUsage;
 use longhaul_core::capacity::{AdmissionVerdict, Need};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 pub const SETTLES_MS: u64 = 30_000;
 
 /// The resources that stay free for the rest of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reserve {
     /// Memory, in MB. Default 256.

@@ -6,6 +6,7 @@
 use crate::process::Process;
 use crate::usage::ProcessUsage;
 use longhaul_core::LimitHit;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -42,7 +43,7 @@ impl ResourceLimits {
 }
 
 /// Limits of which some may be missing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PartialLimits {
     /// Memory of the whole tree, in MB.

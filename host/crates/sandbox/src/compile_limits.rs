@@ -3,10 +3,11 @@
 //! They do not bound calls: an invocation has limits of its own.
 
 use crate::level::Level;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The limits of compiling one plugin. Written in `longhaul.toml` under `[compile]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CompileLimits {
     /// Bytes of the file. Default 128 MiB; an interpreter has 20 to 30.
@@ -29,10 +30,12 @@ pub struct CompileLimits {
     /// each other in the memory of a module become an image of everything between them. The child's files end at this
     /// size.
     pub code_bytes_max: u64,
+    // One schema is for all systems, so it has the default of Linux.
     /// The lowest confinement of the child besides these limits. Default `landlock`: it keeps its two pipes and the
     /// file of code, opens no file and no connection, and from Linux 6.12 on signals no other process. Without Landlock
     /// or seccomp it refuses to compile. Any other level asks for the same; `none` asks for nothing more than the
     /// limits, and is the default on systems other than Linux.
+    #[schemars(extend("default" = "landlock"))]
     pub sandbox_min: Level,
 }
 

@@ -1,13 +1,14 @@
 //! Levels of confinement, with their names in settings, reports and journals.
 
 use crate::backend::{Backend, Runsc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The confinement of a program, besides limits, a cleared environment and a session of its own.
 ///
 /// Ordered from the weakest to the strongest. Reports of older versions say `namespaces` also when the machine's files
 /// were visible.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// Nothing more.

@@ -4,10 +4,11 @@
 //! Headers for a collector are often secrets, so they are read from `OTEL_EXPORTER_OTLP_HEADERS` only.
 
 use crate::TelemetryError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The table.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TelemetryConfig {
     /// The collector, for example `http://localhost:4318`, which gets OTLP over HTTP as protobuf. Default:
@@ -20,6 +21,7 @@ pub struct TelemetryConfig {
     pub content: Option<bool>,
     /// Share of the runs that is traced, 0 to 1. Default 1, or the value of `OTEL_TRACES_SAMPLER`. A run is traced as a
     /// whole or not at all, even when it continues in another process.
+    #[schemars(range(min = 0, max = 1))]
     pub sample_ratio: Option<f64>,
     /// Sends traces. Default true, unless `OTEL_TRACES_EXPORTER` is `none`.
     pub traces: Option<bool>,

@@ -1,7 +1,7 @@
 //! Structs and enums of Rust sources, with what serde makes of them.
 //!
 //! Read line by line, as rustfmt writes them. Knows the attributes of serde that configuration uses: names, defaults,
-//! and fields that are left out.
+//! and fields and variants that are left out, of a file or of its schema.
 
 use crate::docs::page::{cell, choices, joined};
 use anyhow::{Context, Result};
@@ -132,7 +132,7 @@ fn read(text: &str, items: &mut BTreeMap<String, Item>) {
             && line.starts_with("    ")
             && !line.starts_with("     ")
             && let Some((name, kind)) = member(code, item.is_enum)
-            && !attributes.contains("serde(skip)")
+            && !attributes.contains("(skip)")
         {
             item.members.push(Member { name: name.to_owned(), kind: kind.to_owned(), docs: said, attributes });
         }
@@ -214,7 +214,7 @@ fn a_type_is_read_as_serde_reads_it() {
                 pub name: String,\n    #[serde(skip)]\n    pub id: String,\n    /// How often.\n    pub every: \
                 Option<u32>,\n    #[serde(rename = \"old\", alias = \"new\", default)]\n    pub mode: ModeName,\n}\n\n\
                 #[serde(rename_all = \"kebab-case\")]\nenum ModeName {\n    /// All.\n    #[default]\n    EveryOne,\n    \
-                None,\n}\n";
+                None,\n    #[schemars(skip)]\n    Other,\n}\n";
     let mut items = BTreeMap::new();
     read(text, &mut items);
     let keys = Types(items).keys("Config").expect("a table");

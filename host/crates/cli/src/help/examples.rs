@@ -249,6 +249,7 @@ const EXAMPLES: &[Entry] = &[
     ),
     ("plugin test", ["longhaul plugin test", "longhaul plugin test word-count --filter empty"]),
     ("plugin schema", ["longhaul plugin schema", "longhaul plugin schema --json"]),
+    ("schema", ["longhaul schema", "longhaul schema longhaul.toml"]),
     ("runtimes pull", ["longhaul runtimes pull", "longhaul runtimes pull python"]),
     ("runtimes list", ["longhaul runtimes list", "longhaul runtimes list --json"]),
     ("serve", ["longhaul serve", "longhaul serve --listen 127.0.0.1:8717"]),

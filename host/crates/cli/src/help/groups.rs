@@ -13,7 +13,10 @@ struct Group {
 }
 
 const GROUPS: [Group; 8] = [
-    Group { name: "Projects", commands: &["onboard", "init", "new", "projects", "project", "check", "detect", "do"] },
+    Group {
+        name: "Projects",
+        commands: &["onboard", "init", "new", "projects", "project", "check", "schema", "detect", "do"],
+    },
     Group {
         name: "Runs",
         commands: &["run", "resume", "status", "runs", "attach", "pause", "cancel", "steer", "answer", "abandon"],

@@ -7,6 +7,7 @@ use crate::http_exchange::{Connection, KnownModel};
 use crate::prefill::PrefillMode;
 use crate::prices::{PriceSettings, Prices, table};
 use crate::retry::RetryConfig;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ const CACHED_SHARE: f64 = 0.1;
 const WRITTEN_SHARE: f64 = 1.25;
 
 /// A table `[models.NAME]` with `provider = "anthropic"`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnthropicConfig {
     /// The provider's own name of the model, for example `claude-sonnet-4-5`.
@@ -109,7 +110,7 @@ pub struct AnthropicConfig {
 }
 
 /// The form of a JSON schema.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnthropicSchema {
     /// In the system prompt. Works everywhere.

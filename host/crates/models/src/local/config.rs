@@ -1,11 +1,12 @@
 //! The table of a model with `provider = "local"` and its defaults. Nothing is checked here: whether the file exists is
 //! checked where the model is made.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// A table `[models.NAME]` with `provider = "local"`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LocalConfig {
     /// The GGUF file, or the name of a model that was pulled. Default `smollm2`.

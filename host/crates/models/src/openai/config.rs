@@ -7,6 +7,7 @@ use crate::http_exchange::{Connection, KnownModel};
 use crate::prefill::PrefillMode;
 use crate::prices::{PriceSettings, Prices, table};
 use crate::retry::RetryConfig;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 const WINDOW_TOKENS_DEFAULT: u32 = 128_000;
 
 /// A table `[models.NAME]` with `provider = "openai"`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OpenAiConfig {
     /// The provider's own name of the model, for example `gpt-5-mini`.
@@ -93,7 +94,7 @@ pub struct OpenAiConfig {
 }
 
 /// The provider's field for the cap of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputTokensField {
     /// The old name, which most servers know.
@@ -103,7 +104,7 @@ pub enum OutputTokensField {
 }
 
 /// The detail of pictures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageDetail {
     /// The provider decides.
@@ -115,7 +116,7 @@ pub enum ImageDetail {
 }
 
 /// The form of a JSON schema.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaMode {
     /// `json_schema` with `strict`, in the provider's form: an optional field becomes nullable, and a value of any

@@ -2,16 +2,19 @@
 
 use super::error::NativeError;
 use longhaul_judge::EvidenceKind;
+use schemars::{JsonSchema, Schema, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 /// A check of `[checks]` in `longhaul.toml`: a table, or just the list of words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(default = "without_words", deny_unknown_fields, transform = or_words)]
 pub struct NativeCheck {
     /// The program and its arguments; no shell. A program of a virtual environment in the checkout, such as
     /// `.venv/bin/python`, is that of the checkout.
+    #[schemars(length(min = 1))]
     pub argv: Vec<String>,
     /// Globs of the files that decide, such as `tests/**`: they are taken from the base commit.
     ///
@@ -19,7 +22,7 @@ pub struct NativeCheck {
     /// A matching file that the base does not have is absent from the copy, so that nothing can be put beside the tests
     /// to change them. A glob that matches nothing in the base pins nothing.
     pub files: Vec<String>,
-    /// The evidence for its pass; none: by its words, see [`NativeCheck::evidence_kind`].
+    /// The evidence for its pass. Default: by the program that `argv` starts; see [`NativeCheck::evidence_kind`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<EvidenceKind>,
     /// True when its tests may run several times in one process, beside twins that must fail. Default true.
@@ -40,9 +43,11 @@ pub struct NativeCheck {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<PathBuf>,
     /// Wall time, in milliseconds. Default 600 000.
+    #[schemars(range(min = 1))]
     pub wall_ms_max: u64,
     /// Private writable memory of each process, in bytes. Default 2 GiB. All of them together may have four times as
     /// much; see [`longhaul_sandbox::ProgramLimits::memory_bytes_max`].
+    #[schemars(range(min = 1))]
     pub memory_bytes_max: u64,
     /// Bytes kept of each output; the middle is left out. Default 200 000.
     pub output_bytes_max: u64,
@@ -187,6 +192,24 @@ impl From<Table> for NativeCheck {
             disk_bytes_max,
         }
     }
+}
+
+/// The defaults of a table, for its schema.
+fn without_words() -> NativeCheck {
+    NativeCheck::of_argv(Vec::new())
+}
+
+/// Adds the list of words to the schema of a table.
+fn or_words(schema: &mut Schema) {
+    let table = std::mem::take(schema);
+    *schema = json_schema!({
+        "anyOf": [table, {
+            "description": "The program and its arguments.",
+            "type": "array",
+            "items": { "type": "string" },
+            "minItems": 1,
+        }],
+    });
 }
 
 /// By hand, so that a mistake in a table is reported as such and not as `no variant matched`.
