@@ -102,7 +102,8 @@ fn own(home: &Home, owned: Owned, project: Option<&Path>) -> fault::Result<Clien
 fn open_store(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError> {
     let asked = Instant::now();
     loop {
-        match RedbStore::open(home.path(), StoreOptions { crash_hook: crash.hook() }) {
+        let options = StoreOptions { crash_hook: crash.hook(), ..StoreOptions::default() };
+        match RedbStore::open(home.path(), options) {
             Err(StoreError::Held { .. }) if asked.elapsed() < STORE_WAIT => {
                 std::thread::sleep(Duration::from_millis(20));
             }

@@ -3,7 +3,8 @@
 //! `cargo run --release -p longhaul-store --example measure -- [MEGABYTES]`
 //!
 //! With a number it also fills a store of that size and measures how long it takes to open after a
-//! kill, with and without a commit at rest. Compare ratios, not times: machines differ.
+//! kill, with plain commits, with one at rest, and with quick-repair commits alone, and what each kind of commit takes.
+//! Compare ratios, not times: machines differ.
 
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_store::{RedbStore, STATE_FILE, StoreOptions};
@@ -126,34 +127,48 @@ async fn together(store: &Arc<RedbStore>, slice: u64) -> f64 {
 
 fn reopen(runtime: &tokio::runtime::Runtime, dir: &Path, megabytes: u64) {
     let (full, killed) = (dir.join("full"), dir.join("killed"));
-    let store = RedbStore::open(&full, StoreOptions::default()).expect("a store");
-    runtime.block_on(async {
-        for number in 0..megabytes {
-            let rows = (0..512).fold(Batch::new(), |batch, row| {
-                let key = Key::of("fill").number(number).number(row);
-                batch.put(Table::Journal, key, vec![b'x'; 1_900])
-            });
-            store.commit(rows).await.expect("room");
-        }
-    });
+    let store = RedbStore::open(&full, with_quick_repair_from(u64::MAX)).expect("a store");
+    runtime.block_on(fill(&store, megabytes));
     let size = std::fs::metadata(full.join(STATE_FILE)).expect("a file").len() >> 20;
-    // A copy of the file stands for the file after a kill.
-    let open_copy = |what: &str| {
-        let _ = std::fs::remove_dir_all(&killed);
-        std::fs::create_dir(&killed).expect("room");
-        std::fs::copy(full.join(STATE_FILE), killed.join(STATE_FILE)).expect("room");
-        // Otherwise the copy would reach the disk during the timed open.
-        File::open(killed.join(STATE_FILE)).and_then(|copy| copy.sync_all()).expect("a disk");
-        let start = Instant::now();
-        let copy = RedbStore::open(&killed, StoreOptions::default()).expect("a store");
-        println!("open {size} MB killed {what:<16} {:>10.1?}", start.elapsed());
-        drop(copy);
-    };
-    open_copy("while it wrote");
+    open_copy(&full, &killed, size, "while it made plain commits");
     std::thread::sleep(Duration::from_secs(3));
-    open_copy("at rest");
+    open_copy(&full, &killed, size, "at rest");
+    let plain = median(runtime.block_on(alone(&store, SLICES)));
     drop(store);
+    let store = RedbStore::open(&full, with_quick_repair_from(0)).expect("a store");
+    let quick = median(runtime.block_on(alone(&store, SLICES + 1)));
+    open_copy(&full, &killed, size, "while it made quick-repair commits");
+    drop(store);
+    println!("one commit alone in {size} MB, plain        {plain:>10.1?}");
+    println!("one commit alone in {size} MB, quick-repair {quick:>10.1?}");
     commits_of(&full, size);
+}
+
+fn with_quick_repair_from(bytes: u64) -> StoreOptions {
+    StoreOptions { quick_repair_bytes_min: Some(bytes), ..StoreOptions::default() }
+}
+
+async fn fill(store: &RedbStore, megabytes: u64) {
+    for number in 0..megabytes {
+        let rows = (0..512).fold(Batch::new(), |batch, row| {
+            let key = Key::of("fill").number(number).number(row);
+            batch.put(Table::Journal, key, vec![b'x'; 1_900])
+        });
+        store.commit(rows).await.expect("room");
+    }
+}
+
+/// Opens a copy of the file, which stands for the file after a kill. Nobody commits meanwhile.
+fn open_copy(full: &Path, killed: &Path, size: u64, state: &str) {
+    let _ = std::fs::remove_dir_all(killed);
+    std::fs::create_dir(killed).expect("room");
+    std::fs::copy(full.join(STATE_FILE), killed.join(STATE_FILE)).expect("room");
+    // Otherwise the copy would reach the disk during the timed open.
+    File::open(killed.join(STATE_FILE)).and_then(|copy| copy.sync_all()).expect("a disk");
+    let start = Instant::now();
+    let copy = RedbStore::open(killed, StoreOptions::default()).expect("a store");
+    println!("open {size} MB killed {state:<36} {:>10.1?}", start.elapsed());
+    drop(copy);
 }
 
 /// The writer's commits in a full file, plain and at rest, on the bare database.

@@ -1,7 +1,7 @@
 //! The data directory: its lock, the opening of its database, and the meaning of redb's errors.
 //!
 //! redb trusts a file that was closed in order and may panic on one that was damaged since, so every
-//! call of it goes through [`guarded`].
+//! call of it goes through [`guarded`]. Only redb's own errors at an opening make a file damaged here, and no panic.
 
 use crate::tables::{BLOBS, FORMAT, LOCK_FILE, META, META_FORMAT, META_WRITTEN_BY, NEW_FILE, STATE_FILE, definition};
 use longhaul_core::store::{StoreError, Table};
@@ -15,6 +15,15 @@ use std::path::{Path, PathBuf};
 /// redb's page cache, in bytes. Its default of 1 GiB is the whole memory of a small machine; the file
 /// is in the system's page cache as well.
 const CACHE_BYTES: usize = 64 << 20;
+
+/// The files that an opening believes without reading all of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// Those that were closed in order, or whose last commit was a quick-repair one.
+    Closed,
+    /// None.
+    Nothing,
+}
 
 /// A data directory that this process owns. Dropping this releases it, so the database must be dropped before.
 pub(crate) struct Home {
@@ -36,8 +45,35 @@ impl Home {
         }
     }
 
-    /// Opens the database, and makes it if it does not exist.
+    /// Opens the database, and makes it if it does not exist. Reads the whole file only where it was not closed in
+    /// order, or where redb panics over it.
     pub(crate) fn open(&self) -> Result<Database, StoreError> {
+        guarded(|| self.opened(Trust::Closed)).unwrap_or_else(|panic| {
+            tracing::error!(%panic, "redb stopped while it opened the store; checking its file");
+            self.open_checked(&panic)
+        })
+    }
+
+    /// Opens the database after all of its file was compared with its checksums, because of `doubt`.
+    pub(crate) fn open_checked(&self, doubt: &str) -> Result<Database, StoreError> {
+        match guarded(|| self.opened(Trust::Nothing)) {
+            Ok(Err(StoreError::Damaged { detail, .. })) => {
+                Err(self.damaged(format!("{detail} (found by a check of the file, after it stopped: {doubt})")))
+            }
+            Ok(opened) => opened,
+            Err(panic) => Err(self.failed(format!(
+                "it stopped ({doubt}), and the check of its file stopped too ({panic}); keep the directory, and \
+                 restore the newest backup beside it"
+            ))),
+        }
+    }
+
+    /// The length of the database's file, in bytes.
+    pub(crate) fn state_bytes(&self) -> u64 {
+        std::fs::metadata(self.dir.join(STATE_FILE)).map_or(0, |file| file.len())
+    }
+
+    fn opened(&self, trust: Trust) -> Result<Database, StoreError> {
         let path = self.dir.join(STATE_FILE);
         if !path.try_exists().map_err(|why| io_error(&self.dir, &why))? {
             self.create(&path)?;
@@ -46,17 +82,9 @@ impl Home {
         if file.metadata().map_err(|why| io_error(&self.dir, &why))?.len() == 0 {
             return Err(self.damaged(format!("{STATE_FILE} is empty")));
         }
-        let db = self.guarded(|| database(file))?;
-        self.guarded(|| Ok(self.check_format(&db)))??;
+        let db = open_file(file, trust).map_err(|why| self.error(why))?;
+        self.check_format(&db)?;
         Ok(db)
-    }
-
-    /// Runs `what`; an error or panic of redb becomes a [`StoreError`].
-    pub(crate) fn guarded<T>(&self, what: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, StoreError> {
-        match catch_unwind(AssertUnwindSafe(what)) {
-            Ok(result) => result.map_err(|why| self.error(why)),
-            Err(panic) => Err(self.damaged(format!("redb stopped, {}", said(&*panic)))),
-        }
     }
 
     /// The store's error for an error of redb.
@@ -96,7 +124,7 @@ impl Home {
             _ => {}
         }
         let file = private_file(&new).map_err(failed)?;
-        self.guarded(|| initialise(&database(file)?))?;
+        database(file).and_then(|db| initialise(&db)).map_err(|why| self.error(why))?;
         std::fs::rename(&new, path).map_err(failed)?;
         File::open(&self.dir).and_then(|dir| dir.sync_all()).map_err(failed)
     }
@@ -114,9 +142,21 @@ impl Home {
     }
 }
 
+/// Runs `what`; `Err` has the text of its panic.
+pub(crate) fn guarded<T>(what: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(what)).map_err(|panic| said(&*panic))
+}
+
+/// The database in a file, which is made if the file is empty.
 pub(crate) fn database(file: File) -> Result<Database, redb::Error> {
+    open_file(file, Trust::Closed)
+}
+
+fn open_file(file: File, trust: Trust) -> Result<Database, redb::Error> {
     let backend = redb::backends::FileBackend::new(file)?;
-    Ok(Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend)?)
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(trust == Trust::Nothing);
+    Ok(builder.create_with_backend(backend)?)
 }
 
 /// Makes every table, so that readers never find one missing.
@@ -139,7 +179,9 @@ fn stored_format(db: &Database) -> Result<Option<u64>, redb::Error> {
     if !transaction.list_tables()?.any(|table| table.name() == META.name()) {
         return Ok(None);
     }
-    let stored = transaction.open_table(META)?.get(META_FORMAT)?;
+    // The value is read while the table and the transaction are there; see `read.rs`.
+    let table = transaction.open_table(META)?;
+    let stored = table.get(META_FORMAT)?;
     Ok(stored.and_then(|stored| std::str::from_utf8(stored.value()).ok()?.parse().ok()))
 }
 

@@ -80,8 +80,12 @@ impl<'a> Tables<'a> {
 
     /// The first condition of a batch that does not hold, given its own earlier changes.
     fn conflict(&mut self, batch: &Batch) -> Result<Option<StoreError>, redb::Error> {
+        // Only changes before the last condition can decide about one, and most batches begin with their only one.
+        let Some(last) = batch.ops.iter().rposition(|op| matches!(op, Op::Insert(..) | Op::Swap(..))) else {
+            return Ok(None);
+        };
         let mut changed: HashMap<(Table, &[u8]), Option<&[u8]>> = HashMap::new();
-        for op in &batch.ops {
+        for (at, op) in batch.ops[..=last].iter().enumerate() {
             let held = match op {
                 Op::Insert(table, key, _) => self.digest(&changed, *table, key)?.is_none(),
                 Op::Swap(table, key, old, _) => self.digest(&changed, *table, key)? == Some(*old),
@@ -91,7 +95,9 @@ impl<'a> Tables<'a> {
                 if !held {
                     return Ok(Some(StoreError::Conflict { table, key: readable(key) }));
                 }
-                changed.insert((table, key), value);
+                if at < last {
+                    changed.insert((table, key), value);
+                }
             }
         }
         Ok(None)

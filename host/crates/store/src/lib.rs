@@ -7,9 +7,11 @@
 //! data that cannot be read back as it was written is reported as damaged.
 
 mod blob;
+mod database;
 mod disk;
 mod group;
 mod maintain;
+mod read;
 mod redb_store;
 mod tables;
 mod writer;

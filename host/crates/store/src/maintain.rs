@@ -23,7 +23,7 @@ const GROUP_BLOBS_MAX: usize = 4_096;
 impl Shared {
     /// Copies the present state into a new file.
     pub(crate) fn copy_to(&self, file: &Path) -> Result<ReadTotals, StoreError> {
-        let failed = |error: std::io::Error| self.home.failed(format!("cannot make `{}`: {error}", file.display()));
+        let failed = |error: std::io::Error| self.home().failed(format!("cannot make `{}`: {error}", file.display()));
         let new = private_new(file).map_err(failed)?;
         self.with(|db| copy(&db.begin_read()?, &database(new)?))
     }
@@ -36,11 +36,12 @@ impl Shared {
             damaged = wrong;
             Ok(read)
         })?;
-        damaged.map_or(Ok(read), |detail| Err(self.home.damaged(detail)))
+        damaged.map_or(Ok(read), |detail| Err(self.home().damaged(detail)))
     }
 
     /// Removes content that neither a row nor referenced content names. The caller keeps writers out.
     pub(crate) fn collect(&self, names: &Names, dry_run: bool) -> Result<CollectedContent, StoreError> {
+        let opening = self.ready()?;
         let mut damaged = None;
         let collected = self.with(|db| {
             let reader = db.begin_read()?;
@@ -54,11 +55,13 @@ impl Shared {
             let (dead, collected) = dead(&reader, &living)?;
             drop(reader);
             if !dry_run {
-                remove(db, &dead)?;
+                remove(db, &dead, self.is_large())?;
             }
             Ok(collected)
-        })?;
-        damaged.map_or(Ok(collected), |detail| Err(self.home.damaged(detail)))
+        });
+        // After a failed commit redb refuses every further one until the file is opened again.
+        let collected = collected.inspect_err(|_| self.recover(opening))?;
+        damaged.map_or(Ok(collected), |detail| Err(self.home().damaged(detail)))
     }
 }
 
@@ -180,9 +183,10 @@ fn dead(from: &ReadTransaction, living: &BTreeSet<Digest>) -> Result<(Vec<Vec<u8
     Ok((dead, collected))
 }
 
-fn remove(db: &Database, dead: &[Vec<u8>]) -> Result<(), redb::Error> {
+fn remove(db: &Database, dead: &[Vec<u8>], is_quick: bool) -> Result<(), redb::Error> {
     for group in dead.chunks(GROUP_BLOBS_MAX) {
-        let writer = db.begin_write()?;
+        let mut writer = db.begin_write()?;
+        writer.set_quick_repair(is_quick);
         {
             let mut blobs = writer.open_table(BLOBS)?;
             for key in group {

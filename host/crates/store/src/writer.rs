@@ -4,17 +4,17 @@
 //! a lone caller waits for no other.
 //!
 //! After a disk error redb refuses to use the open file further. It is opened again at once, and if that fails, at each
-//! further commit; acknowledged batches are in the store, the others get the error.
+//! further commit; acknowledged batches are in the store, the others get the error. After a panic it is checked as
+//! well, see `database.rs`.
 
+use crate::database::OpenDatabase;
 use crate::disk::Home;
 use crate::group::{Verdicts, apply, landed};
 use longhaul_core::store::{Batch, StoreError};
 use redb::Database;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit, oneshot};
 
 pub use longhaul_core::crash::CrashHook;
 
@@ -22,10 +22,9 @@ pub use longhaul_core::crash::CrashHook;
 ///
 /// redb opens a file that was killed by reading all of it, unless its last commit was a quick-repair one. Measured with
 /// `examples/measure.rs` on a file of 1 GB: opened in 0.6 to 1.2 s, or in 1 ms; and a quick-repair commit takes 0.42 ms
-/// instead of 0.19 for a plain one. So every commit would pay double for a benefit of only the last one before a kill.
-/// At rest no caller waits for it, and a host spends most of its life at rest: waiting for models and for people. A
-/// second keeps it out of any burst of calls. A host that is killed while it writes is opened within the goal of 1 s a
-/// gigabyte, about.
+/// instead of 0.19 for a plain one. In a small file every commit would pay double to save a fraction of a second after
+/// a kill; in a large one every commit does pay, see [`Shared::is_large`]. At rest no caller waits for it, and a host
+/// spends most of its life at rest: waiting for models and for people. A second keeps it out of any burst of calls.
 const REST: Duration = Duration::from_secs(1);
 
 /// Content of one transaction above which no further batch joins it, in bytes. redb holds it in memory.
@@ -38,27 +37,49 @@ pub(crate) struct Job {
     pub(crate) done: oneshot::Sender<Result<(), StoreError>>,
     /// Its place in the queue.
     pub(crate) place: OwnedSemaphorePermit,
+    /// Keeps content that the batch names and leaves out from being removed, also after its caller was cancelled.
+    pub(crate) writing: OwnedRwLockReadGuard<()>,
 }
 
 /// The state that the writer and the readers share.
 pub(crate) struct Shared {
-    /// The open database, or why there is none.
-    db: RwLock<Result<Database, StoreError>>,
-    pub(crate) home: Home,
+    database: OpenDatabase,
     crash_hook: Option<CrashHook>,
+    quick_repair_bytes_min: u64,
 }
 
 impl Shared {
-    pub(crate) fn open(home: Home, crash_hook: Option<CrashHook>) -> Result<Self, StoreError> {
-        let db = RwLock::new(Ok(home.open()?));
-        Ok(Self { db, home, crash_hook })
+    pub(crate) fn open(
+        home: Home,
+        crash_hook: Option<CrashHook>,
+        quick_repair_bytes_min: u64,
+    ) -> Result<Self, StoreError> {
+        Ok(Self { database: OpenDatabase::open(home)?, crash_hook, quick_repair_bytes_min })
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.database.home
     }
 
     /// Runs `what` with the open database. Nothing of it may be kept: an open read pins pages.
     pub(crate) fn with<T>(&self, what: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, StoreError> {
-        let guard = self.db();
-        let db = guard.as_ref().map_err(Clone::clone)?;
-        self.home.guarded(|| what(db))
+        self.database.with(what)
+    }
+
+    /// True when each commit has to be a quick-repair one, since reading the whole file after a kill would take long.
+    pub(crate) fn is_large(&self) -> bool {
+        self.home().state_bytes() >= self.quick_repair_bytes_min
+    }
+
+    /// Opens the database again after an error of a commit by another thread than the writer's.
+    pub(crate) fn recover(&self, opening: u64) {
+        // A failure is kept and returned to the next commit, which tries again.
+        let _ = self.database.reopen(opening);
+    }
+
+    /// The number of the present opening of the database, for [`Shared::recover`].
+    pub(crate) fn ready(&self) -> Result<u64, StoreError> {
+        self.database.ready()
     }
 
     /// Serves the queue until every sender is gone.
@@ -69,8 +90,8 @@ impl Shared {
             let first = if rested { queue.recv().map_err(Into::into) } else { queue.recv_timeout(REST) };
             match first {
                 Ok(first) => {
-                    self.commit_group(gather(first, queue));
-                    rested = false;
+                    let is_quick = self.is_large();
+                    rested = self.commit_group(gather(first, queue), is_quick) && is_quick;
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.rest();
@@ -83,35 +104,32 @@ impl Shared {
 
     /// Closes the database, which makes it quick to open.
     pub(crate) fn close(&self) {
-        let closed = Err(self.home.failed("it was closed"));
-        let db = std::mem::replace(&mut *self.db.write().unwrap_or_else(PoisonError::into_inner), closed);
-        // A damaged file may make redb panic here too, and there is nothing left to lose.
-        if catch_unwind(AssertUnwindSafe(|| drop(db))).is_err() {
-            tracing::warn!("the store could not be closed in order; the next start checks it");
-        }
+        self.database.close();
     }
 
-    fn commit_group(&self, jobs: Vec<Job>) {
+    /// Commits a group and answers its callers; true when something was committed.
+    fn commit_group(&self, jobs: Vec<Job>, is_quick: bool) -> bool {
         let batches: Vec<&Batch> = jobs.iter().map(|job| &job.batch).collect();
-        let verdicts = self.commit(&batches).unwrap_or_else(|why| vec![Err(why); batches.len()]);
+        let verdicts = self.commit(&batches, is_quick).unwrap_or_else(|why| vec![Err(why); batches.len()]);
+        let committed = verdicts.iter().any(Result::is_ok);
         for (job, verdict) in jobs.into_iter().zip(verdicts) {
             drop(job.place);
+            drop(job.writing);
             // A cancelled caller no longer listens; its batch is written all the same.
             let _ = job.done.send(verdict);
         }
+        committed
     }
 
-    fn commit(&self, batches: &[&Batch]) -> Result<Verdicts, StoreError> {
-        if self.db().is_err() {
-            self.reopen()?;
-        }
+    fn commit(&self, batches: &[&Batch], is_quick: bool) -> Result<Verdicts, StoreError> {
+        let opening = self.database.ready()?;
         let mut passed = None;
-        let outcome = self.with(|db| self.transact(db, batches, &mut passed));
+        let outcome = self.with(|db| self.transact(db, batches, is_quick, &mut passed));
         let Err(why) = outcome else {
             return outcome;
         };
         tracing::warn!(error = %why, "a commit failed; opening the store again");
-        self.reopen()?;
+        self.database.reopen(opening)?;
         // Only a transaction that reached its commit can have landed.
         let Some(verdicts) = passed else {
             return Err(why);
@@ -125,9 +143,11 @@ impl Shared {
         &self,
         db: &Database,
         batches: &[&Batch],
+        is_quick: bool,
         passed: &mut Option<Verdicts>,
     ) -> Result<Verdicts, redb::Error> {
-        let transaction = db.begin_write()?;
+        let mut transaction = db.begin_write()?;
+        transaction.set_quick_repair(is_quick);
         let verdicts = apply(&transaction, batches)?;
         if verdicts.iter().all(Result::is_err) {
             transaction.abort()?;
@@ -140,6 +160,10 @@ impl Shared {
 
     /// An empty commit that stores the data that redb would otherwise find by reading the whole file.
     fn rest(&self) {
+        // A failure is kept and returned to the next commit, which tries again.
+        let Ok(opening) = self.database.ready() else {
+            return;
+        };
         let made = self.with(|db| {
             let mut transaction = db.begin_write()?;
             transaction.set_quick_repair(true);
@@ -147,8 +171,7 @@ impl Shared {
         });
         if let Err(why) = made {
             tracing::warn!(error = %why, "the store could not be made quick to open; opening it again");
-            // A failure is kept and returned to the next commit, which tries again.
-            let _ = self.reopen();
+            self.recover(opening);
         }
     }
 
@@ -159,22 +182,10 @@ impl Shared {
         Ok(())
     }
 
-    fn reopen(&self) -> Result<(), StoreError> {
-        self.close();
-        let opened = self.home.open();
-        let outcome = opened.as_ref().map(|_| ()).map_err(Clone::clone);
-        *self.db.write().unwrap_or_else(PoisonError::into_inner) = opened;
-        outcome
-    }
-
     fn crash_point(&self, name: &'static str) {
         if let Some(hook) = &self.crash_hook {
             hook(name);
         }
-    }
-
-    fn db(&self) -> RwLockReadGuard<'_, Result<Database, StoreError>> {
-        self.db.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

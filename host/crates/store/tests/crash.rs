@@ -5,7 +5,7 @@
 
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
-use longhaul_store::{RedbStore, StoreOptions};
+use longhaul_store::{RedbStore, STATE_FILE, StoreOptions};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -19,6 +19,8 @@ const ROLE: &str = "LONGHAUL_TEST_ROLE";
 const DIR: &str = "LONGHAUL_TEST_DIR";
 const FROM: &str = "LONGHAUL_TEST_FROM";
 const KILL_AT: &str = "LONGHAUL_TEST_KILL_AT";
+/// Set: every commit is a quick-repair one, as in a large file.
+const QUICK: &str = "LONGHAUL_TEST_QUICK";
 
 /// Not a test but the child's main function: it does nothing unless a parent gave it a role.
 #[test]
@@ -37,10 +39,20 @@ fn child() {
 
 #[test]
 fn every_acknowledged_batch_survives_a_kill_at_any_moment_in_whole() {
+    kill_at_any_moment(&[]);
+}
+
+#[test]
+fn every_acknowledged_batch_of_a_large_file_survives_a_kill_at_any_moment_in_whole() {
+    kill_at_any_moment(&[(QUICK, "1".to_owned())]);
+}
+
+fn kill_at_any_moment(settings: &[(&str, String)]) {
     let dir = tempfile::tempdir().unwrap();
     let mut acknowledged = BTreeSet::new();
     for round in 0_u64..8 {
-        let mut child = start("commit-until-killed", dir.path(), &[(FROM, (round * 1_000_000).to_string())]);
+        let settings = [settings, &[(FROM, (round * 1_000_000).to_string())]].concat();
+        let mut child = start("commit-until-killed", dir.path(), &settings);
         // The time decides where it is killed; nothing is awaited.
         std::thread::sleep(Duration::from_millis(60 + 37 * round));
         child.kill().unwrap();
@@ -59,6 +71,23 @@ fn a_kill_just_before_a_commit_loses_it_and_just_after_keeps_it() {
         let acknowledged = acknowledgements(child);
         assert_eq!(acknowledged.len(), 4, "{point}");
         assert_eq!(check(dir.path(), &acknowledged), kept, "{point}");
+    }
+}
+
+#[test]
+fn a_large_file_that_was_killed_while_it_was_written_opens_without_being_read() {
+    for is_quick in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut settings = vec![(FROM, "0".to_owned()), (KILL_AT, "store.before-commit:20".to_owned())];
+        settings.extend(is_quick.then(|| (QUICK, "1".to_owned())));
+        let acknowledged = acknowledgements(start("commit-until-killed", dir.path(), &settings));
+        assert_eq!(acknowledged.len(), 19);
+        // A copy, so that the store finds the file as the kill left it.
+        let copy = dir.path().join("copy.redb");
+        std::fs::copy(dir.path().join(STATE_FILE), &copy).unwrap();
+        let opened = redb::Database::builder().set_repair_callback(redb::RepairSession::abort).open(&copy);
+        assert_eq!(opened.is_ok(), is_quick, "{:?}", opened.err());
+        check(dir.path(), &acknowledged);
     }
 }
 
@@ -134,7 +163,10 @@ fn batch(number: u64) -> Batch {
 fn commit_until_killed(dir: &Path) {
     let kill_at = std::env::var(KILL_AT).ok();
     let callers = if kill_at.is_some() { 1 } else { 4 };
-    let options = StoreOptions { crash_hook: kill_at.map(|at| Arc::new(killer(&at)) as _) };
+    let options = StoreOptions {
+        crash_hook: kill_at.map(|at| Arc::new(killer(&at)) as _),
+        quick_repair_bytes_min: std::env::var_os(QUICK).map(|_| 0),
+    };
     let store = Arc::new(RedbStore::open(dir, options).unwrap());
     let next = Arc::new(AtomicU64::new(std::env::var(FROM).unwrap().parse().unwrap()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();

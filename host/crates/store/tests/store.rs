@@ -6,7 +6,7 @@ use longhaul_store::{FORMAT, RedbStore, STATE_FILE, StoreOptions};
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use tempfile::TempDir;
 
@@ -20,6 +20,10 @@ fn home() -> TempDir {
 #[track_caller]
 fn open(dir: &Path) -> RedbStore {
     RedbStore::open(dir, StoreOptions::default()).unwrap()
+}
+
+fn hooked(hook: impl Fn(&'static str) + Send + Sync + 'static) -> StoreOptions {
+    StoreOptions { crash_hook: Some(Arc::new(hook)), ..StoreOptions::default() }
 }
 
 fn refusal(dir: &Path) -> StoreError {
@@ -43,7 +47,7 @@ impl Gate {
                 waiting.lock().unwrap().recv().unwrap();
             }
         };
-        let store = Arc::new(RedbStore::open(dir, StoreOptions { crash_hook: Some(Arc::new(hook)) }).unwrap());
+        let store = Arc::new(RedbStore::open(dir, hooked(hook)).unwrap());
         Self { store, commits, let_go }
     }
 
@@ -315,6 +319,121 @@ async fn a_damaged_file_never_stops_the_process() {
     });
     for (case, bytes) in cuts.chain(scribbles).enumerate() {
         try_damaged(case, &bytes).await;
+    }
+}
+
+/// A store with one row, whose writer panics once at `point` after it is armed.
+async fn trapped(dir: &Path, point: &'static str) -> (RedbStore, Arc<AtomicBool>) {
+    let armed = Arc::new(AtomicBool::new(false));
+    let trap = Arc::clone(&armed);
+    let hook = move |reached: &'static str| {
+        assert!(reached != point || !trap.swap(false, Ordering::SeqCst), "a trap of this test");
+    };
+    let store = RedbStore::open(dir, hooked(hook)).unwrap();
+    store.commit(put(0, "kept")).await.unwrap();
+    (store, armed)
+}
+
+#[track_caller]
+fn check_stopped(refused: &StoreError) {
+    assert!(matches!(refused, StoreError::Failed { .. }), "{refused}");
+    let said = refused.to_string();
+    assert!(said.contains("it stopped (a trap of this test)") && said.contains("is whole"), "{said}");
+}
+
+#[tokio::test]
+async fn a_panic_in_a_commit_is_told_with_its_text_and_not_called_damage() {
+    let dir = home();
+    let (store, armed) = trapped(dir.path(), "store.before-commit").await;
+    armed.store(true, Ordering::SeqCst);
+    check_stopped(&store.commit(put(1, "lost")).await.unwrap_err());
+    assert_eq!((value(&store, 0).as_deref(), value(&store, 1)), (Some("kept"), None));
+    store.commit(put(1, "new")).await.unwrap();
+    drop(store);
+    assert_eq!(value(&open(dir.path()), 1).as_deref(), Some("new"));
+}
+
+#[tokio::test]
+async fn a_panic_after_a_commit_loses_nothing_of_it() {
+    let dir = home();
+    let (store, armed) = trapped(dir.path(), "store.after-commit").await;
+    armed.store(true, Ordering::SeqCst);
+    store.commit(put(1, "landed")).await.unwrap();
+    assert_eq!(value(&store, 1).as_deref(), Some("landed"));
+}
+
+#[tokio::test]
+async fn a_panic_in_a_read_is_told_with_its_text_and_the_store_goes_on() {
+    let dir = home();
+    let store = open(dir.path());
+    store.commit(put(0, "kept")).await.unwrap();
+    let names = |_: &[u8]| -> Vec<Digest> { panic!("a trap of this test") };
+    check_stopped(&store.collect(&names, true).await.unwrap_err());
+    assert_eq!(value(&store, 0).as_deref(), Some("kept"));
+    store.commit(put(0, "new")).await.unwrap();
+}
+
+/// Some pages make redb panic, others are found by its checksums; both end in the same error.
+#[tokio::test]
+async fn a_damaged_page_is_called_damaged() {
+    let dir = home();
+    let store = open(dir.path());
+    let mut batch = Batch::new();
+    for number in 0..200 {
+        batch = batch.put(Table::States, key(number), "value ".repeat(50));
+    }
+    store.commit(batch).await.unwrap();
+    drop(store);
+    let path = dir.path().join(STATE_FILE);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let marker = b"value value ";
+    let found: Vec<usize> = (0..bytes.len() - marker.len()).filter(|at| bytes[*at..].starts_with(marker)).collect();
+    // The first byte of a page is its kind; pages have 4 KiB.
+    found.iter().for_each(|at| bytes[at & !4_095] = 0x5a);
+    std::fs::write(&path, &bytes).unwrap();
+    let told = match RedbStore::open(dir.path(), StoreOptions::default()) {
+        Ok(store) => (0..200).find_map(|number| store.get(Table::States, &key(number)).err()),
+        Err(why) => Some(why),
+    };
+    assert!(matches!(&told, Some(StoreError::Damaged { .. })), "{told:?}");
+}
+
+#[tokio::test]
+async fn content_stays_while_a_batch_that_names_it_waits_though_its_caller_is_gone() {
+    let dir = home();
+    let mut batch = Batch::new();
+    let digest = batch.blob(b"unreferenced so far".to_vec());
+    open(dir.path()).commit(batch).await.unwrap();
+    let gate = Gate::open(dir.path());
+    cancelled(gate.store.commit(put(1, "in its commit"))).await;
+    let mut naming = put(0, &digest.to_string());
+    naming.blob(b"unreferenced so far".to_vec());
+    cancelled(gate.store.commit(naming)).await;
+    let released = Arc::new(AtomicBool::new(false));
+    let is_released = Arc::clone(&released);
+    let names = move |text: &[u8]| -> Vec<Digest> {
+        assert!(is_released.load(Ordering::SeqCst), "content was looked for while batches waited");
+        std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).into_iter().collect()
+    };
+    let mut collect = gate.store.collect(&names, false);
+    tokio::select! {
+        biased;
+        early = &mut collect => panic!("it did not wait: {early:?}"),
+        () = std::future::ready(()) => {}
+    }
+    released.store(true, Ordering::SeqCst);
+    gate.let_go.send(()).unwrap();
+    let collected = collect.await.unwrap();
+    assert_eq!((collected.kept, collected.removed), (1, 0));
+    assert!(gate.store.blob(&digest).unwrap().is_some());
+}
+
+/// Polls a commit once, which queues its batch, and drops it.
+async fn cancelled(commit: impl Future<Output = Result<(), StoreError>>) {
+    tokio::select! {
+        biased;
+        done = commit => panic!("the writer did not wait: {done:?}"),
+        () = std::future::ready(()) => {}
     }
 }
 
