@@ -673,3 +673,16 @@ fn a_cache_that_is_mounted_noexec_is_told_in_one_line_with_what_to_do() {
     let told = told.lines().find(|line| line.starts_with("disk of cache")).expect("it is told");
     assert!(told.contains("BROKEN: ") && told.contains("is mounted noexec"), "{told}");
 }
+
+#[test]
+fn the_command_takes_interpreters_that_are_installed_in_its_own_data_directory() {
+    let lab = Lab::empty();
+    let good = lab.path("good.py");
+    fs::write(&good, "print(1)\n").expect("ours");
+    fs::create_dir_all(lab.home().join("plugins")).expect("ours");
+    fs::write(lab.home().join("plugins/python.wasm"), "no component").expect("ours");
+    let mut command = lab.command(&["exec", good.to_str().expect("plain")]);
+    command.env_remove("LONGHAUL_PLUGINS");
+    let ran = lab.start_command(command).wait().expect(125);
+    assert!(ran.stderr.contains("`python`") && ran.stderr.contains("WebAssembly"), "{}", ran.said());
+}

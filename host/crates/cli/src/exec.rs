@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_exec::{Code, Executor, ExecutorPaths, GraphLanguage, Job, JobLimits, JobReport, SOURCE_BYTES_MAX};
+use longhaul_home::plugin_directories;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -83,7 +84,7 @@ impl From<LanguageArg> for GraphLanguage {
 /// Runs the command.
 pub async fn run(context: &Context, args: ExecArgs) -> fault::Result<Exit> {
     let of_longhaul = args.exit_code_of_longhaul;
-    match report(args).await {
+    match report(context, args).await {
         Ok(report) => {
             show(context, &report)?;
             Ok(if of_longhaul { Exit::Done } else { Exit::OfCode(exit_code(&report)) })
@@ -108,7 +109,7 @@ fn exit_code(report: &JobReport) -> u8 {
     }
 }
 
-async fn report(args: ExecArgs) -> fault::Result<JobReport> {
+async fn report(context: &Context, args: ExecArgs) -> fault::Result<JobReport> {
     let job = Job {
         code: code(&args)?,
         context: serde_json::from_str::<Value>(&args.context).context("--context is not JSON")?,
@@ -122,7 +123,9 @@ async fn report(args: ExecArgs) -> fault::Result<JobReport> {
             output_bytes_max: args.output_bytes_max,
         },
     };
-    Ok(Executor::new(ExecutorPaths::usual()?)?.run(job).await?)
+    // The data directory of the command line, as in `runtimes list`.
+    let paths = ExecutorPaths { runtimes: plugin_directories(&context.home), ..ExecutorPaths::usual()? };
+    Ok(Executor::new(paths)?.run(job).await?)
 }
 
 fn show(context: &Context, report: &JobReport) -> fault::Result<()> {

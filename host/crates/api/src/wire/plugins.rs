@@ -367,6 +367,9 @@ pub struct RuntimeView {
     pub bytes: Option<u64>,
     /// The duration of the build, in seconds; null: it was not built now.
     pub seconds: Option<f64>,
+    /// The paths of components with this name in other directories of plugins, which runs do not use.
+    #[serde(default)]
+    pub unused: Vec<String>,
 }
 
 #[cfg(test)]
