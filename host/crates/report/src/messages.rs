@@ -4,11 +4,10 @@
 
 use longhaul_core::event::{ContextCut, Event, ProposedCriterion, RunEvent, WorkUsage};
 use longhaul_core::model::Usage;
-use longhaul_core::supervisor::InvocationUsage;
 pub use longhaul_core::text::count;
 use longhaul_core::text::printable;
 use longhaul_core::work::{FeatureStatus, Mark};
-use longhaul_records::ledger::LedgerView;
+use longhaul_records::ledger::{LedgerView, PossiblyPaidTwice};
 use serde_json::Value;
 
 /// An event in one line, or a few of which each is the host's; none when it is of no interest to a person.
@@ -202,16 +201,13 @@ pub fn plain(json: &str) -> String {
     serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned())
 }
 
-/// The usage: tokens, money, fuel.
+/// The usage: tokens, money, fuel. What was possibly paid twice is in [`ledger_words`], which alone knows it.
 pub fn used_words(used: &WorkUsage) -> String {
     let mut parts = vec![spent_words(&used.usage), format!("{} fuel", short_number(used.fuel))];
     for (number, of) in [(used.context_resets, "context reset"), (used.context_compactions, "compaction")] {
         if number > 0 {
             parts.push(counted(number, of));
         }
-    }
-    if used.possibly_paid_twice > 0 {
-        parts.push(format!("possibly paid twice: {}", used.possibly_paid_twice));
     }
     parts.retain(|part| !part.is_empty());
     parts.join(", ")
@@ -254,7 +250,7 @@ pub fn ledger_words(ledger: &LedgerView) -> String {
         format!("{} B{} sent", short_number(total.egress_bytes), of_bytes(caps.egress_bytes_max)),
         format!("{} B{} of answers stored", short_number(total.stored_bytes), of_bytes(caps.stored_bytes_max)),
         format!("{} B{} memory at once", short_number(memory_at_once(ledger)), of_bytes(caps.memory_bytes_max)),
-        possibly_paid_twice(total),
+        possibly_paid_twice(ledger.possibly_paid_twice(|_| true)),
     ]
     .into_iter()
     .filter(|part| !part.is_empty())
@@ -268,17 +264,12 @@ fn memory_at_once(ledger: &LedgerView) -> u64 {
 }
 
 /// Calls of models that were cut off, and what stays charged for them.
-fn possibly_paid_twice(total: &InvocationUsage) -> String {
-    let InvocationUsage { possibly_paid_twice, cut_off, .. } = total;
-    let (tokens, cost) =
-        (cut_off.tokens(), if cut_off.cost_unknown { "an unknown sum".to_owned() } else { cut_off.cost_text() });
-    match possibly_paid_twice {
-        0 => String::new(),
-        _ => format!(
-            "possibly paid twice: {possibly_paid_twice} (up to {cost} and {}, charged)",
-            counted(tokens, "token")
-        ),
+fn possibly_paid_twice(PossiblyPaidTwice { calls, usage_max }: PossiblyPaidTwice) -> String {
+    if calls == 0 {
+        return String::new();
     }
+    let cost = if usage_max.cost_unknown { "an unknown sum".to_owned() } else { usage_max.cost_text() };
+    format!("possibly paid twice: {calls} (up to {cost} and {}, charged)", counted(usage_max.tokens(), "token"))
 }
 
 /// A moment as people write it, in UTC.

@@ -323,7 +323,9 @@ pub struct RunCost {
     pub created_ms: u64,
     /// Tokens and money.
     pub usage: UsageView,
-    /// The most that interrupted calls of models may have cost beside that.
+    /// Calls of models that were interrupted, and may have been paid although their answers were lost.
+    pub possibly_paid_twice: u32,
+    /// The most that these calls may have cost beside that.
     pub interrupted_usage_max: UsageView,
     /// Replies of models.
     pub model_calls: u32,
