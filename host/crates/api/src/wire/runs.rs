@@ -115,7 +115,7 @@ pub struct ProjectMade {
     pub project: String,
     /// Its directory.
     pub directory: String,
-    /// Whether its git repository was made, too.
+    /// True when its git repository was made, too.
     pub repository_is_new: bool,
 }
 
@@ -160,7 +160,7 @@ pub struct RunView {
     pub created_ms: u64,
     /// Time of its last event, in milliseconds since 1970-01-01 UTC.
     pub last_ms: u64,
-    /// Whether it is worked on at this moment.
+    /// True when it is worked on at this moment.
     pub active: bool,
     /// Time of its next attempt, in milliseconds since 1970-01-01 UTC, if it waits for a service.
     #[cfg_attr(feature = "schema", schema(required = true))]
