@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 /// Longest WASI program that is read, in bytes.
 const PROGRAM_BYTES_MAX: usize = 64 << 20;
 
-/// Exit codes of this command, beside those of the code that it runs. The last four have their meaning from `timeout` and
-/// from shells. The help of the command lists them.
+/// Exit codes of this command, beside those of the code that it runs; 124 and 125 are those of `timeout`. The help of the
+/// command lists them.
 const OTHER_LIMIT: u8 = 120;
 const MEMORY: u8 = 121;
 const FUEL: u8 = 122;
