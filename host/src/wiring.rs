@@ -67,19 +67,22 @@ pub async fn open(home: &Home, project: Option<&Path>) -> fault::Result<Client> 
     }
 }
 
-/// Becomes the owner, once a command that is about to end has.
+/// Becomes the owner, as a server, once a command that is about to end has.
 ///
 /// # Errors
-/// When the directory cannot be opened, or another process keeps it.
+/// When the directory cannot be opened, or another process keeps it. A server does, and is not waited for.
 pub async fn own_soon(home: &Home) -> fault::Result<Client> {
     let asked = tokio::time::Instant::now();
     loop {
         if let Some(owned) = home.try_own()? {
+            owned.say_server();
             return own(home, owned, None);
         }
+        home.refuse_second_server()?;
         if asked.elapsed() > OWNER_WAIT {
+            let holder = home.lock_holder().map(|holder| format!(" ({holder})")).unwrap_or_default();
             bail!(
-                "another longhaul owns `{}`, perhaps one that follows a run; end it and try again",
+                "another longhaul owns `{}`{holder}, perhaps one that follows a run; end it and try again",
                 home.path().display()
             );
         }

@@ -129,7 +129,14 @@ def main():
     file = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as place:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", place, "genai-prices"]
-        subprocess.run(pip, check=True)
+        fetched = subprocess.run(pip, capture_output=True, text=True)
+        if fetched.returncode != 0:
+            # Without a network pip prints a line a retry, each with the error of the system in it.
+            of_system = re.search(r"\[Errno -?\d+\] ([^']*)'", fetched.stderr)
+            last = fetched.stderr.strip().rsplit("\n", 1)[-1]
+            reason = of_system[1] if of_system else last
+            sys.exit(f"cannot fetch genai-prices with pip: {reason}; name a proxy with "
+                     "HTTPS_PROXY, or an index that this machine reaches with PIP_INDEX_URL")
         (wheel,) = pathlib.Path(place).glob("*.whl")
         lines = list(table(wheel, datetime.date.today()))
     new = file.with_suffix(".new")

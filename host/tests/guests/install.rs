@@ -135,6 +135,8 @@ fn what_is_no_plugin_is_refused_and_nothing_is_kept() {
         assert!(!author.path("home/plugins").exists(), "{file}");
     };
     refuses("nowhere.wasm", "cannot read `");
+    let refused = author.refuses(&["plugin", "install", "nowhere.wasm", "--yes"]);
+    assert_eq!(refused.matches("No such file").count(), 1, "{refused}");
     author.write("text.wasm", "hello");
     refuses("text.wasm", "does not start as WebAssembly does");
     fs::write(author.path("bare.wasm"), guest("healthy")).expect("it can be written");

@@ -216,6 +216,13 @@ fn a_model_call_that_a_kill_cuts_off_stays_charged_and_is_shown() {
     for args in [&["status"] as &[&str], &["report"]] {
         let said = lab.run(args).expect(0).stdout;
         assert!(said.contains("possibly paid twice: 2 (up to $0.00"), "{said}");
+        assert_eq!(said.matches("possibly paid twice").count(), 1, "one number: {said}");
+    }
+    // An attempt that was killed ended without an event, and the number was another one in each place.
+    for args in [&["status"] as &[&str], &["report", "--format", "json"]] {
+        let shown = lab.json(args);
+        let numbers = [&shown["resource_usage"], &shown["features"][0]["resource_usage"], &shown["ledger"]["total"]];
+        assert_eq!(numbers.map(|usage| usage["possibly_paid_twice"].as_u64()), [Some(2); 3], "{shown}");
     }
     // The cap counts it: what is left is less than what one call may cost.
     let one = total["interrupted_usage_max"]["cost_microdollars"].as_f64().expect("a number") / 2.0;

@@ -63,7 +63,7 @@ fn a_completed_run_goes_back_and_builds_again_what_it_left() {
     assert_eq!(tip(&lab), *first);
     assert_eq!(lab.git(&["rev-parse", &kept]).trim(), second, "what was left behind is reachable");
     let why = format!("reverted to {}", &first[..10]);
-    let expected = [("one", "passing", "judged to pass"), ("two", "not_started", why.as_str())];
+    let expected = [("one", "passing", "all checks passed"), ("two", "not_started", why.as_str())];
     assert_eq!(features(&lab), expected.map(|(id, status, why)| (id.into(), status.into(), why.into())));
     assert_eq!(lab.newest().expect("a run")["status"], "paused");
     assert!(in_tree(&lab, "one.txt").exists() && !in_tree(&lab, "two.txt").exists());

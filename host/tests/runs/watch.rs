@@ -330,7 +330,7 @@ fn what_a_person_sees_of_a_run_is_a_line_for_each_thing_that_is_done() {
           judge total, round 2: rubric-evaluator
             total passes
           committed total as COMMIT: invoice.py
-          PASS total: judged to pass
+          PASS total: all checks passed
         completed: 1 of 1 features pass (SPENT)
         the work is on branch longhaul/invoices
           look at it:  longhaul diff RUN

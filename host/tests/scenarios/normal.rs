@@ -10,6 +10,9 @@ use std::sync::LazyLock;
 /// A number as people read it, with the letter of its magnitude.
 const AMOUNT: &str = "[0-9]+(?:\\.[0-9]+)?(?: [kMG])?";
 
+/// A number of bytes in the same way.
+const BYTES: &str = "[0-9]+(?:\\.[0-9]+)? [kMG]?B";
+
 /// The replacements, in this order.
 static RULES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let rules = [
@@ -26,7 +29,8 @@ static RULES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\b[0-9]+((?: of [0-9]+)?) tokens?\b".to_owned(), "N${1} tokens"),
         (r"\$[0-9]+\.[0-9]+((?: of \$[0-9]+\.[0-9]+)?)".to_owned(), "$$N${1}"),
         (r"\b[0-9]+( s(?: of [0-9]+ s)? worked)\b".to_owned(), "N${1}"),
-        (format!(r"\b{AMOUNT}( B(?: of {AMOUNT} B)? (?:sent|of answers stored|memory at once))"), "N${1}"),
+        (format!(r"\b{BYTES}((?: of {BYTES})? (?:sent|of answers stored))"), "N B${1}"),
+        (format!(r"\bpeak memory {BYTES}"), "peak memory N B"),
     ];
     rules.into_iter().map(|(pattern, by)| (Regex::new(&pattern).expect("a pattern"), by)).collect()
 });

@@ -10,7 +10,7 @@ use crate::common::web::{Frame, Frames, Web, in_a_path, token};
 use crate::common::{DOER_CONFIG, THREE_FEATURES, answer_if_asked, gated};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Two features that pass.
 fn goal() -> &'static str {
@@ -743,6 +743,11 @@ fn a_person_at_the_terminal_and_one_at_the_page_see_the_same_run() {
     assert_eq!(web.get(&format!("/api/v1/runs/{run}")).json()["status"], "completed");
     assert!(answer_if_asked(&lab).is_some());
     // The next server on another port finds the data directory taken, and says so.
-    let second = lab.start(&["serve", "--listen", "127.0.0.1:0"]).wait();
-    common::refused(&second, &["another longhaul owns"]);
+    let owner = web.server.pid().to_string();
+    for address in ["127.0.0.1:0", web.address.as_str()] {
+        let asked = Instant::now();
+        let second = lab.start(&["serve", "--listen", address]).wait();
+        common::refused(&second, &["another longhaul owns", "a server, process ", &owner, "`kill ", "--home"]);
+        assert!(asked.elapsed() < Duration::from_secs(15), "a server does not go away by itself: {second:?}");
+    }
 }

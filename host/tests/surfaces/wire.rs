@@ -231,7 +231,7 @@ fn a_job_is_reported_by_a_command_as_by_http() {
     fs::write(lab.path("job.py"), source).expect("ours");
     let file = lab.path("job.py").display().to_string();
     let answered = web.post("/api/v1/exec", &json!({ "language": "python", "source": source })).expect(200).json();
-    let ran = lab.run(&["--json", "exec", &file]).expect(1);
+    let ran = lab.run(&["--json", "exec", &file]).expect(3);
     let printed: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.said()));
     assert_eq!(shape(&printed), shape(&answered));
     for name in ["success", "stdout", "stderr", "exit_code", "error_message", "limit", "truncated"] {

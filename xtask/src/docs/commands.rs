@@ -52,20 +52,31 @@ pub(crate) fn pages(program: &Program) -> Result<BTreeMap<String, String>> {
     Ok(pages)
 }
 
-/// The page of exit codes, which the help of the program lists.
+/// The page of exit codes, which the help of the program lists, and that of `exec` for the code that it runs.
 pub(crate) fn exit_codes(program: &Program) -> Result<String> {
-    let help = program.said(&ALL)?;
+    let mut text = opened(SOURCE, "Exit codes");
+    text += &table_of_codes(&program.said(&ALL)?)?;
+    text += "\nErrors are text on standard error, which says what to do. With `--json`, standard output has one value, or \
+             one value a\nline while a run goes on.\n";
+    text += "\n## longhaul exec\n\n`longhaul exec` ends as the code does that it runs, or says what stopped it. Wrong \
+             arguments are 2 here, too.\n\n";
+    text += &table_of_codes(&program.said(&["exec", "--help"])?)?;
+    text += "\nCode may end with each of these numbers itself; `exit_code` and `limit` of `--json` tell which it was. With\n\
+             `--exit-code-of-longhaul` the command ends with 0 once the code was run and its result printed, whatever \
+             the result\nis, and with 1 if the code was not run.\n";
+    Ok(text)
+}
+
+/// The table of the exit codes that a help lists.
+fn table_of_codes(help: &str) -> Result<String> {
     let about = help.split("\n\nUsage:").next().unwrap_or_default();
     let codes = about.split("\n\n").find_map(|part| joined(part).strip_prefix(CODES).map(str::to_owned));
     let codes = codes.with_context(|| format!("the help has no paragraph that begins with `{CODES}`"))?;
-    let mut text = opened(SOURCE, "Exit codes");
-    text += "| code | meaning |\n|---|---|\n";
+    let mut text = "| code | meaning |\n|---|---|\n".to_owned();
     for code in codes.trim_end_matches('.').split("; ") {
         let (number, meaning) = code.split_once(' ').with_context(|| format!("`{code}` is no exit code"))?;
         text += &format!("| {number} | {} |\n", cell(meaning));
     }
-    text += "\nErrors are text on standard error, which says what to do. With `--json`, standard output has one value, or \
-             one value a\nline while a run goes on.\n";
     Ok(text)
 }
 

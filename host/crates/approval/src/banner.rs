@@ -87,8 +87,8 @@ fn effect(class: EffectClass) -> &'static str {
     match class {
         EffectClass::ReadOnly => "read-only: changes nothing",
         EffectClass::Idempotent => "idempotent: done once, however often it is sent",
-        EffectClass::Verifiable => "verifiable: changes something, and can tell whether it did",
-        EffectClass::Acts => "acts: changes something, and cannot be asked whether it did",
+        EffectClass::Verifiable => "verifiable: changes something; can be verified",
+        EffectClass::Acts => "acts: changes something; cannot be verified",
     }
 }
 

@@ -49,6 +49,11 @@ impl Cache {
         Ok(Self { root, say })
     }
 
+    #[cfg(test)]
+    pub(crate) fn at(root: PathBuf, say: ProgressLine) -> Self {
+        Self { root, say }
+    }
+
     /// The path of the entry `name`, whether it exists or not.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {

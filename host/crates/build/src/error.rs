@@ -33,6 +33,32 @@ pub enum BuildError {
         /// A new line and the program's output; empty if that went to the terminal already.
         said: String,
     },
+    /// The package client of Python fetched nothing.
+    #[error("cannot fetch {package} with pip: {reason}; {remedy}{log}")]
+    NotFetched {
+        /// The package and its version.
+        package: String,
+        /// The reason, in a few words.
+        reason: String,
+        /// The way out.
+        remedy: &'static str,
+        /// The place of pip's whole output, after a semicolon; empty if it could not be written.
+        log: String,
+    },
+    /// A program of a directory, such as the cache, may not be started or loaded there.
+    #[error(
+        "{doing}: no program can be started in `{directory}` ({why}), as where a file system is mounted noexec; \
+         if that is the cache, name another one with LONGHAUL_CACHE or XDG_CACHE_HOME",
+        directory = .directory.display()
+    )]
+    NoExec {
+        /// The task that needed it.
+        doing: String,
+        /// The directory of the program.
+        directory: PathBuf,
+        /// The error of the system.
+        why: String,
+    },
     /// A program did not end in time.
     #[error("{doing}: `{program}` took longer than {seconds_max} s")]
     ToolSlow {

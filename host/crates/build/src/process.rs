@@ -4,6 +4,7 @@
 
 use crate::error::BuildError;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -31,8 +32,13 @@ pub fn run(doing: &str, command: &mut Command) -> Result<()> {
 
 /// Runs `command` without terminal output and returns its standard output; its other output is only shown if it fails.
 pub(crate) fn capture(doing: &str, command: &mut Command) -> Result<String> {
-    let output = command.stdin(Stdio::null()).output().map_err(|why| missing(doing, command, why))?;
+    let output = output(doing, command)?;
     said(doing, command, &output)
+}
+
+/// Runs `command` without terminal output, and returns all of its output with its status.
+pub(crate) fn output(doing: &str, command: &mut Command) -> Result<Output> {
+    command.stdin(Stdio::null()).output().map_err(|why| missing(doing, command, why))
 }
 
 /// As [`capture`], but errors go straight to the terminal: for programs that report progress there.
@@ -91,8 +97,19 @@ fn failed(doing: &str, command: &Command, status: std::process::ExitStatus, said
 }
 
 fn missing(doing: &str, command: &Command, why: io::Error) -> BuildError {
+    let path = Path::new(command.get_program());
+    if let Some(directory) = path.parent().filter(|_| why.kind() == io::ErrorKind::PermissionDenied && is_program(path))
+    {
+        let (doing, directory) = (doing.to_owned(), directory.to_owned());
+        return BuildError::NoExec { doing, directory, why: why.to_string() };
+    }
     let program = program(command);
     BuildError::ToolMissing { doing: doing.to_owned(), remedy: remedy(&program), program, why }
+}
+
+/// True when the file at an absolute path has the mode of a program: if it does not start, its place is at fault.
+fn is_program(path: &Path) -> bool {
+    path.is_absolute() && path.metadata().is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
 }
 
 fn remedy(program: &str) -> &'static str {
@@ -111,4 +128,27 @@ fn remedy(program: &str) -> &'static str {
 fn program(command: &Command) -> String {
     let path = Path::new(command.get_program());
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_program_that_may_not_start_where_it_lies_is_told_with_its_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let tool = place.path().join("tool");
+        // As where a file system is mounted noexec, the system denies what the mode of the file allows.
+        fs::write(&tool, "#!/dev/null\n").unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        let told = capture("build a", &mut Command::new(&tool)).unwrap_err().to_string();
+        let start = format!("build a: no program can be started in `{}` (Permission denied", place.path().display());
+        assert!(told.starts_with(&start) && told.ends_with("LONGHAUL_CACHE or XDG_CACHE_HOME"), "{told}");
+        // A file without the mode is another fault.
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o644)).unwrap();
+        let told = capture("build a", &mut Command::new(&tool)).unwrap_err().to_string();
+        assert!(told.contains("is it installed and on PATH?"), "{told}");
+    }
 }

@@ -55,7 +55,7 @@ pub(crate) fn make(
     cache.say(&format!("building `{}` with componentize-py {TOOL_VERSION} (about 10 s)", project.name()));
     let mut python = pypi::python();
     python
-        .env("PYTHONPATH", tool)
+        .env("PYTHONPATH", &tool)
         .args(["-c", TOOL_SCRIPT, "--wit-path"])
         .arg(contract.dir())
         .args(["--world", project.world(), "componentize", "--python-path"])
@@ -65,15 +65,21 @@ pub(crate) fn make(
     }
     python.arg(&recipe.module).arg("--output").arg(output);
     let built = capture(&format!("build the Python plugin `{}`", project.name()), &mut python);
-    built.map_err(|error| with_advice(error, project.name()))?;
+    built.map_err(|error| with_advice(error, project.name(), &tool))?;
     let linked = std::fs::read(output).at("read", output)?;
     let merged = merge::into_one_module(project.name(), &linked)?;
     std::fs::write(output, merged).at("write", output)
 }
 
-/// Adds the remedy for a module that an import did not find.
-fn with_advice(error: BuildError, plugin: &str) -> BuildError {
+/// Python's words for a library that it may not map, as on a file system that is mounted noexec.
+const NOT_MAPPED: &str = "failed to map segment from shared object";
+
+/// Adds the remedy for a module that an import did not find, and for a tool in a cache that no code runs in.
+fn with_advice(error: BuildError, plugin: &str, tool: &Path) -> BuildError {
     let BuildError::ToolFailed { doing, program, status, mut said } = error else { return error };
+    if said.contains(NOT_MAPPED) {
+        return BuildError::NoExec { doing, directory: tool.to_owned(), why: NOT_MAPPED.to_owned() };
+    }
     if let Some(module) = missing_module(&said) {
         said.push_str(&format!(
             "\n`{module}` is not there when `{plugin}` is built; put the folder that holds it into `paths` under [build] \
@@ -104,7 +110,21 @@ fn check_module(project: &PluginProject, module: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::missing_module;
+    use super::{missing_module, with_advice};
+    use crate::error::BuildError;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::path::Path;
+    use std::process::ExitStatus;
+
+    #[test]
+    fn a_cache_that_no_library_is_loaded_from_is_named_in_one_line() {
+        let said = ":\nTraceback\nImportError: /c/_a.so: failed to map segment from shared object\n".to_owned();
+        let (doing, program) = ("build".to_owned(), "python3".to_owned());
+        let error = BuildError::ToolFailed { doing, program, status: ExitStatus::from_raw(256), said };
+        let told = with_advice(error, "a", Path::new("/c/componentize-py")).to_string();
+        assert!(told.contains("no program can be started in `/c/componentize-py`"), "{told}");
+        assert!(told.ends_with("LONGHAUL_CACHE or XDG_CACHE_HOME") && !told.contains('\n'), "{told}");
+    }
 
     #[test]
     fn the_module_that_an_import_did_not_find_is_named() {

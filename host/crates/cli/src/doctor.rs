@@ -83,7 +83,7 @@ async fn all(context: &Context, reads_store: bool) -> Vec<CheckResult> {
     let home = &context.home;
     let mut found = vec![checks::memory(), checks::graphics(), checks::disk("disk of data", home.path())];
     if let Ok(cache) = cache() {
-        found.push(checks::disk("disk of cache", &cache));
+        found.push(checks::cache_disk(&cache));
     }
     found.extend([checks::permissions(home), checks::secrets(home), checks::settings(home), checks::clock(home)]);
     found.extend([walls::of_programs(home).await, walls::of_compiler().await, checks::groups()]);

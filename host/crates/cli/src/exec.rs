@@ -1,4 +1,4 @@
-//! `longhaul exec`: runs a file of untrusted code in the sandbox and prints its output.
+//! `longhaul exec`: runs a file of untrusted code in the sandbox, prints its output, and ends with its exit code.
 
 use super::code_file::Refusals;
 use super::context::Context;
@@ -9,11 +9,21 @@ use clap::{Args, ValueEnum};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_exec::{Code, Executor, ExecutorPaths, GraphLanguage, Job, JobLimits, JobReport, SOURCE_BYTES_MAX};
+use longhaul_home::plugin_directories;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Longest WASI program that is read, in bytes.
 const PROGRAM_BYTES_MAX: usize = 64 << 20;
+
+/// Exit codes of this command, beside those of the code that it runs; 124 and 125 are those of `timeout`. The help of the
+/// command lists them.
+const OTHER_LIMIT: u8 = 120;
+const MEMORY: u8 = 121;
+const FUEL: u8 = 122;
+const TIMEOUT: u8 = 124;
+const NOT_RUN: u8 = 125;
+const STOPPED: u8 = 126;
 
 #[derive(Args, Debug)]
 pub struct ExecArgs {
@@ -44,6 +54,9 @@ pub struct ExecArgs {
     /// Most output that is kept of each stream, in bytes.
     #[arg(long, default_value_t = JobLimits::default().output_bytes_max)]
     output_bytes_max: usize,
+    /// End with 0 once the code was run and its result printed, whatever the result is, and with 1 if it was not run.
+    #[arg(long)]
+    exit_code_of_longhaul: bool,
 }
 
 /// The languages, as words of the command line.
@@ -68,8 +81,35 @@ impl From<LanguageArg> for GraphLanguage {
     }
 }
 
-/// Runs the command. Exit code 0 if the code ended by itself with exit code 0, and 1 otherwise.
+/// Runs the command.
 pub async fn run(context: &Context, args: ExecArgs) -> fault::Result<Exit> {
+    let of_longhaul = args.exit_code_of_longhaul;
+    match report(context, args).await {
+        Ok(report) => {
+            show(context, &report)?;
+            Ok(if of_longhaul { Exit::Done } else { Exit::OfCode(exit_code(&report)) })
+        }
+        Err(error) if of_longhaul => Err(error),
+        Err(error) => {
+            terminal::error(&error);
+            Ok(Exit::OfCode(NOT_RUN))
+        }
+    }
+}
+
+/// The exit code for a report. A limit counts first: a language may make an exit of its own of memory that it is refused.
+fn exit_code(report: &JobReport) -> u8 {
+    match (report.limit.as_deref(), report.exit_code) {
+        (Some("timeout_ms"), _) => TIMEOUT,
+        (Some("fuel_max"), _) => FUEL,
+        (Some("memory_bytes_max"), _) => MEMORY,
+        (Some(_), _) => OTHER_LIMIT,
+        (None, Some(code)) => u8::try_from(code).unwrap_or(STOPPED),
+        (None, None) => STOPPED,
+    }
+}
+
+async fn report(context: &Context, args: ExecArgs) -> fault::Result<JobReport> {
     let job = Job {
         code: code(&args)?,
         context: serde_json::from_str::<Value>(&args.context).context("--context is not JSON")?,
@@ -83,9 +123,9 @@ pub async fn run(context: &Context, args: ExecArgs) -> fault::Result<Exit> {
             output_bytes_max: args.output_bytes_max,
         },
     };
-    let report = Executor::new(ExecutorPaths::usual()?)?.run(job).await?;
-    show(context, &report)?;
-    Ok(if report.success { Exit::Done } else { Exit::Error })
+    // The data directory of the command line, as in `runtimes list`.
+    let paths = ExecutorPaths { runtimes: plugin_directories(&context.home), ..ExecutorPaths::usual()? };
+    Ok(Executor::new(paths)?.run(job).await?)
 }
 
 fn show(context: &Context, report: &JobReport) -> fault::Result<()> {
@@ -134,4 +174,41 @@ fn read(path: &Path, bytes_max: usize) -> fault::Result<Vec<u8>> {
         too_long: format!("is longer than {bytes_max} bytes; hand data over as a file with --dir"),
     };
     code_file::read(path, bytes_max, &refusals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(exit_code: Option<i32>, limit: Option<&str>, expected: u8) {
+        let report = JobReport {
+            success: exit_code == Some(0),
+            stdout: String::new(),
+            stderr: String::new(),
+            exit_code,
+            duration_seconds: 0.0,
+            error_message: None,
+            fuel_used: 0,
+            memory_bytes_peak: 0,
+            limit: limit.map(str::to_owned),
+            truncated: false,
+        };
+        assert_eq!(super::exit_code(&report), expected, "{exit_code:?} {limit:?}");
+    }
+
+    #[test]
+    fn the_command_ends_as_the_code_does_or_with_a_code_for_what_stopped_it() {
+        for code in [0_u8, 1, 3, 255] {
+            check(Some(code.into()), None, code);
+        }
+        check(None, Some("timeout_ms"), 124);
+        check(None, Some("fuel_max"), 122);
+        check(None, Some("memory_bytes_max"), 121);
+        // Python makes a MemoryError of refused memory, and ends with 1.
+        check(Some(1), Some("memory_bytes_max"), 121);
+        check(None, Some("stack_bytes_max"), 120);
+        check(None, None, 126);
+        check(Some(256), None, 126);
+    }
 }

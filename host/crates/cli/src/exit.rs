@@ -15,6 +15,8 @@ pub enum Exit {
     Paused,
     /// The run waits for an answer.
     Waiting,
+    /// The end of code that `longhaul exec` ran; the help of that command lists the exit codes.
+    OfCode(u8),
 }
 
 impl Exit {
@@ -28,6 +30,7 @@ impl Exit {
             Self::Incomplete => 3,
             Self::Paused => 4,
             Self::Waiting => 5,
+            Self::OfCode(code) => code,
         }
     }
 }

@@ -26,6 +26,9 @@ pub struct GcArgs {
     /// Print what would be deleted, and delete nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Also print the id of each run.
+    #[arg(long)]
+    verbose: bool,
 }
 
 /// Runs the command.
@@ -40,38 +43,65 @@ pub async fn run(context: &Context, args: GcArgs) -> fault::Result<Exit> {
     if context.json {
         print_json(&swept)?;
     } else {
-        print(&swept);
+        lines(&swept, args.verbose).iter().for_each(|line| outln!("{line}"));
     }
     Ok(Exit::Done)
 }
 
-fn print(swept: &GcReport) {
+/// The deletions: counts, and with `verbose` the id of each run.
+fn lines(swept: &GcReport, verbose: bool) -> Vec<String> {
     let verb = if swept.dry_run { "would remove" } else { "removed" };
-    match swept.memories {
-        Some(memories) => {
-            outln!("{verb} {} and {} of memory", counted(swept.checkpoints, "checkpoint"), counted(memories, "entry"));
-        }
-        None => outln!("{verb} {}, and expired entries of memory", counted(swept.checkpoints, "checkpoint")),
-    }
+    let checkpoints = counted(swept.checkpoints, "checkpoint");
+    let mut lines = vec![match swept.memories {
+        Some(memories) => format!("{verb} {checkpoints} and {} of memory", counted(memories, "entry")),
+        None => format!("{verb} {checkpoints}, and expired entries of memory"),
+    }];
     if !swept.runs.is_empty() {
-        let names: Vec<_> = swept.runs.iter().map(ToString::to_string).collect();
         let (runs, rows) = (counted(swept.runs.len(), "run"), counted(swept.rows, "row"));
-        outln!("{verb} {runs} with {rows}: {}", names.join(", "));
+        lines.push(format!("{verb} {runs} with {rows}"));
+        if verbose {
+            lines.extend(swept.runs.iter().map(|run| format!("  {run}")));
+        }
     }
     if swept.trees > 0 || swept.tree_bytes > 0 {
-        outln!("{verb} {}; all trees took {} bytes", counted(swept.trees, "orphaned tree"), swept.tree_bytes);
+        let trees = counted(swept.trees, "orphaned tree");
+        lines.push(format!("{verb} {trees}; all trees took {} bytes", swept.tree_bytes));
     }
     match (&swept.content, &swept.content_kept_for) {
-        (Some(content), _) => outln!(
+        (Some(content), _) => lines.push(format!(
             "{verb} {} unreferenced contents of {}: {} bytes of the store, which uses them again",
             content.removed,
             content.removed + content.kept,
             content.bytes
-        ),
-        (None, Some(why)) => outln!("content stays: {why}"),
+        )),
+        (None, Some(why)) => lines.push(format!("content stays: {why}")),
         (None, None) => {}
     }
     if swept.compiled > 0 {
-        outln!("{verb} {} files of compiled code: {} bytes", swept.compiled, swept.compiled_bytes);
+        let files = counted(swept.compiled, "file");
+        lines.push(format!("{verb} {files} of compiled code: {} bytes", swept.compiled_bytes));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::RunId;
+
+    #[test]
+    fn deletions_are_told_in_counts_and_the_ids_of_runs_on_request() {
+        let runs = ["r-000000000001", "r-000000000002"].map(RunId::from_text).to_vec();
+        let swept = GcReport { dry_run: true, memories: Some(1), runs, rows: 30, compiled: 1, ..GcReport::default() };
+        assert_eq!(
+            lines(&swept, false),
+            [
+                "would remove 0 checkpoints and 1 entry of memory",
+                "would remove 2 runs with 30 rows",
+                "would remove 1 file of compiled code: 0 bytes",
+            ]
+        );
+        let all = lines(&swept, true);
+        assert_eq!(all[2..4], ["  r-000000000001", "  r-000000000002"]);
     }
 }

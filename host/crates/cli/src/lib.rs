@@ -388,6 +388,12 @@ enum Command {
     },
     /// Run untrusted Python, JavaScript or a WASI program in a sandbox, with the directories and hosts that you grant
     /// and no others.
+    ///
+    /// Exit codes: 0-255 that of the code, when it ended by itself; 120 a limit without a code of its own; 121 the memory
+    /// limit; 122 the fuel limit; 124 the timeout; 125 the code was not run, and the error says why; 126 the code was
+    /// stopped by a fault of its own.
+    ///
+    /// Code may end with each of these numbers itself; `exit_code` and `limit` of `--json` tell which it was.
     Exec(exec::ExecArgs),
     /// Check this machine for the needs of a run: memory, disks, sandbox, store, plugins, keys, model servers.
     ///

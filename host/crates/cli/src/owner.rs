@@ -40,7 +40,7 @@ pub trait Owner: Send + Sync {
     /// an owner has, unless another process is; then the client asks that one.
     async fn open(&self, home: &Home, project: &Path) -> fault::Result<Client>;
 
-    /// Opens the client of a data directory as its owner, once a command that is about to end has.
+    /// Opens the client of a data directory as its owner and a server, once a command that is about to end has.
     async fn own_soon(&self, home: &Home) -> fault::Result<Client>;
 
     /// Starts the HTTP server, the recovery of interrupted runs and the scheduler, over a client of this process.

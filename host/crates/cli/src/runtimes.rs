@@ -13,7 +13,7 @@ use longhaul_api::wire::plugins::RuntimeView;
 use longhaul_build::{PluginBuilder, PluginProject};
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_home::{Home, carried_plugins};
+use longhaul_home::{Home, carried_plugins, plugin_directories};
 use longhaul_plugins::installed::{InstalledPlugins, PluginSource, PluginVersion};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -28,7 +28,7 @@ pub enum RuntimesCommand {
         /// `python` or `javascript`. Default: both.
         name: Option<String>,
     },
-    /// List the interpreters that runs use, and whether they are ready.
+    /// List the interpreters that runs and `exec` use, wherever they are found, and whether they are ready.
     List,
 }
 
@@ -168,18 +168,44 @@ impl Runtime {
 
     /// Prints the interpreter that a run uses.
     fn list(&self, context: &Context) -> fault::Result<()> {
-        match self.elsewhere(&context.home) {
-            Some(path) => self.show(context, RuntimeState::Provided, &path, None),
-            None => self.show_installed(context, None),
+        let (state, path) = match self.elsewhere(&context.home) {
+            Some(path) => (RuntimeState::Provided, path),
+            None => (self.state()?, self.path()),
+        };
+        self.show(context, state, &path, None, &self.unused(&context.home, &path))
+    }
+
+    /// The components of this name in the other directories of plugins, in the order of the search, which runs do not
+    /// use.
+    fn unused(&self, home: &Home, used: &Path) -> Vec<PathBuf> {
+        let file = format!("{}.wasm", self.project.name());
+        let mut known: Vec<_> = used.canonicalize().into_iter().collect();
+        let mut unused = Vec::new();
+        for path in plugin_directories(home).into_iter().map(|directory| directory.join(&file)) {
+            if let Ok(real) = path.canonicalize()
+                && real.is_file()
+                && !known.contains(&real)
+            {
+                known.push(real);
+                unused.push(path);
+            }
         }
+        unused
     }
 
     /// Prints the installed interpreter; `seconds` if it was built now.
     fn show_installed(&self, context: &Context, seconds: Option<f64>) -> fault::Result<()> {
-        self.show(context, self.state()?, &self.path(), seconds)
+        self.show(context, self.state()?, &self.path(), seconds, &[])
     }
 
-    fn show(&self, context: &Context, state: RuntimeState, path: &Path, seconds: Option<f64>) -> fault::Result<()> {
+    fn show(
+        &self,
+        context: &Context,
+        state: RuntimeState,
+        path: &Path,
+        seconds: Option<f64>,
+        unused: &[PathBuf],
+    ) -> fault::Result<()> {
         let name = self.project.name();
         let bytes = std::fs::metadata(path).map(|found| found.len()).ok();
         if context.json {
@@ -189,6 +215,7 @@ impl Runtime {
                 path: path.display().to_string(),
                 bytes,
                 seconds,
+                unused: unused.iter().map(|path| path.display().to_string()).collect(),
             });
         }
         let words = match (state, seconds) {
@@ -202,6 +229,9 @@ impl Runtime {
         };
         let size = bytes.map(|bytes| format!(", {} KiB", bytes / 1024)).unwrap_or_default();
         outln!("{name:<12} {words}{size}\n{:<12} {}", "", path.display());
+        for path in unused {
+            outln!("{:<12} also at {}, which runs do not use", "", path.display());
+        }
         Ok(())
     }
 }

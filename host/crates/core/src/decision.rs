@@ -45,7 +45,7 @@ pub struct Decision {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionOutcome {
-    /// The outcome is not known yet.
+    /// The outcome is open.
     #[default]
     #[serde(alias = "Open")]
     Open,

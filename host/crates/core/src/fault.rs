@@ -246,7 +246,16 @@ impl fmt::Display for Fault {
             write!(f, "{doing}: ")?;
         }
         write!(f, "{cause}")?;
-        self.causes().skip(1).try_for_each(|cause| write!(f, ": {cause}"))
+        let mut before = cause.to_string();
+        for cause in self.causes().skip(1) {
+            let text = cause.to_string();
+            // Some errors have the words of their cause in their own; said once more, they would be noise.
+            if !before.contains(&format!(": {text}")) {
+                write!(f, ": {text}")?;
+            }
+            before = text;
+        }
+        Ok(())
     }
 }
 
@@ -405,6 +414,19 @@ mod tests {
         assert_eq!(fault.to_string(), "begin");
         assert_eq!(format!("{fault:#}"), "begin: read it: `a` is unknown");
         assert_eq!(None::<u8>.context("nothing is there").unwrap_err().to_string(), "nothing is there");
+    }
+
+    /// An error of a library that tells its cause itself, as one that a file cannot be read.
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot read `a`: {source}; look for it")]
+    struct Telling {
+        source: io::Error,
+    }
+
+    #[test]
+    fn a_cause_that_an_error_tells_itself_is_told_once() {
+        let fault = Fault::from(Telling { source: io::Error::other("disk") }).context("begin");
+        assert_eq!(format!("{fault:#}"), "begin: cannot read `a`: disk; look for it");
     }
 
     #[test]

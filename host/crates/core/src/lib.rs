@@ -23,6 +23,7 @@ pub mod limits;
 pub mod memory;
 pub mod model;
 pub mod name;
+pub mod pip;
 pub mod process_registry;
 pub mod project;
 pub mod project_models;

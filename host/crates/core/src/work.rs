@@ -89,7 +89,7 @@ pub enum FeatureStatus {
     NotStarted,
     /// An agent works on it.
     InProgress,
-    /// It was judged to pass, and committed.
+    /// All checks passed, and it was committed.
     Passing,
     /// Its rounds are used up. The store keeps the best work.
     Failing,
@@ -174,7 +174,7 @@ pub struct Plan {
 pub struct StepResult {
     /// The id of the step.
     pub step: String,
-    /// True when the step was judged to pass.
+    /// True when all checks of the step passed.
     pub passed: bool,
     /// The last outcome of the agent. None: there is none.
     pub outcome: Option<Outcome>,

@@ -9,6 +9,7 @@ use crate::jail::Jail;
 use crate::seal::{Sealer, Unsealed};
 use crate::unfinished;
 use longhaul_core::Digest;
+use rustix::fs::StatVfsMountFlags;
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,16 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 pub use longhaul_core::crash::CrashHook;
+
+/// The fault of a cache whose file system is mounted noexec, and its remedy.
+const NOEXEC: &str = "its file system is mounted noexec, so no compiled code runs from it; name a cache on another one \
+                      with LONGHAUL_CACHE or XDG_CACHE_HOME";
+
+/// True when the file system of a directory lets none of its files be run, as it does when it is mounted noexec.
+#[must_use]
+pub fn is_noexec(directory: &Path) -> bool {
+    rustix::fs::statvfs(directory).is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::NOEXEC))
+}
 
 pub(crate) struct Cache {
     directory: PathBuf,
@@ -54,6 +65,7 @@ impl Cache {
         bytes: &[u8],
         jail: &Jail,
     ) -> Result<PathBuf, LoadError> {
+        self.check_runs_code()?;
         let path = self.path(digest);
         if path.exists() {
             match self.sealer.check(&path) {
@@ -83,6 +95,14 @@ impl Cache {
         unfinished.persist(&path).map_err(|error| self.refuse(format!("the file cannot be named: {error}")))?;
         self.reach("compile.after-rename");
         Ok(path)
+    }
+
+    /// Refuses a directory whose files may not be mapped as code, before something is compiled into it.
+    fn check_runs_code(&self) -> Result<(), LoadError> {
+        if is_noexec(&self.directory) {
+            return Err(self.refuse(NOEXEC.into()));
+        }
+        Ok(())
     }
 
     /// Removes files that killed hosts left. Other hosts may be compiling, so only files older than two deadlines are

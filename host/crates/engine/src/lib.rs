@@ -26,7 +26,7 @@ mod sections;
 mod unfinished;
 mod warmup;
 
-pub use cache::CrashHook;
+pub use cache::{CrashHook, is_noexec};
 pub use callee::{CallStart, Called, WarmInstance};
 pub use command::CommandComponent;
 pub use config::{EngineOptions, compile_config, fingerprint};

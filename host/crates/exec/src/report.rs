@@ -13,7 +13,7 @@ use std::time::Instant;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct JobReport {
-    /// Whether the code ended by itself, with exit code 0.
+    /// True when the code ended by itself, with exit code 0.
     pub success: bool,
     /// Its standard output, even when it was stopped; invalid UTF-8 is replaced.
     pub stdout: String,
@@ -36,7 +36,7 @@ pub struct JobReport {
     /// `stack_bytes_max`, or another field of `longhaul_core::Limits`.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub limit: Option<String>,
-    /// Whether some of the output was dropped.
+    /// True when some of the output was dropped.
     pub truncated: bool,
 }
 

@@ -130,7 +130,7 @@ impl Work {
 pub struct StepSummary {
     /// The step's id.
     pub step: String,
-    /// True when it was judged to pass.
+    /// True when all checks passed.
     pub passed: bool,
     /// The key of the work that made its last output, if there is one.
     pub generated: Option<String>,

@@ -257,7 +257,7 @@ pub struct Feature {
 pub const AS_A_PERSON_SAYS: &str = "true before the work began, as the operator says";
 
 /// The reason of a pass that the previous run reached with the same spec: that run judged it.
-pub const BY_THE_RUN_BEFORE: &str = "judged to pass in the run before, and its checks still pass";
+pub const BY_THE_RUN_BEFORE: &str = "all checks passed in the run before, and still pass";
 
 /// A person's consent for a feature that only vacuous checks decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

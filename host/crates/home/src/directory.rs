@@ -2,7 +2,7 @@
 //!
 //! | path | content |
 //! |---|---|
-//! | `lock` | locked by the owner; the lock decides, not the socket |
+//! | `lock` | locked by the owner, with its process and whether it is a server; the lock decides, not the socket |
 //! | `state.redb`, `state.lock` | all state, and the store's own lock |
 //! | `socket` | the owner's socket, mode 0600 |
 //! | `socket-token` | the token that a client of the socket sends, mode 0600; made anew by each owner |
@@ -12,18 +12,27 @@
 //! | `secrets/` | values of secrets, mode 0600; the crate `longhaul-security` keeps them |
 //! | `signing.key`, `signers` | the key of this directory, and accepted ones of others; likewise |
 
-use longhaul_core::fault::{self, Context, bail};
+use longhaul_core::fault::{self, Context, Fault, bail};
+use std::fmt;
 use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
-use std::io::Write;
+use std::io::{self, Read as _, Seek as _, Write};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The variable that names the data directory.
 pub const VARIABLE: &str = "LONGHAUL_HOME";
 
 const TREES: &str = "trees";
 const SCRATCH: &str = "scratch";
+const LOCK: &str = "lock";
+
+/// The word behind the process in the lock file of a server.
+const SERVER: &str = "server";
+
+/// The most that is read of a lock file; this version writes at most 18 bytes.
+const LOCK_BYTES_MAX: u64 = 64;
 
 /// Opens a directory and nothing else, and no link to one.
 const NO_LINK: i32 = (rustix::fs::OFlags::DIRECTORY.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
@@ -108,20 +117,48 @@ impl Home {
     /// Takes the lock, if no other process has it.
     pub fn try_own(&self) -> fault::Result<Option<Owned>> {
         self.make()?;
-        let path = self.path.join("lock");
-        let mut file =
+        let path = self.path.join(LOCK);
+        let file =
             OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path).with_context(|| {
                 let path = self.path.display();
                 format!("cannot write in the data directory `{path}`; make it writable, or choose another with --home")
             })?;
         match file.try_lock() {
             Ok(()) => {
-                // For people who look for the owner; nothing reads it.
-                let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-                Ok(Some(Owned { home: self.clone(), _lock: file }))
+                let owned = Owned { home: self.clone(), lock: file };
+                owned.write("");
+                Ok(Some(owned))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot lock `{}`", path.display())),
+        }
+    }
+
+    /// The process that has the lock, by the words that it wrote into the file. None: no process has it, or the file does
+    /// not tell yet.
+    pub fn lock_holder(&self) -> Option<LockHolder> {
+        let file = File::open(self.path.join(LOCK)).ok()?;
+        // The words of a process that was killed stay in the file. Shared, so that two who look do not see each other.
+        if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+            return None;
+        }
+        let held = file.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
+        let mut text = String::new();
+        file.take(LOCK_BYTES_MAX).read_to_string(&mut text).ok()?;
+        let mut words = text.split_whitespace();
+        Some(LockHolder { pid: words.next()?.parse().ok()?, is_server: words.next() == Some(SERVER), held })
+    }
+
+    /// Refuses a directory that a server owns: it keeps the lock until somebody ends it.
+    pub fn refuse_second_server(&self) -> fault::Result<()> {
+        match self.lock_holder() {
+            Some(holder) if holder.is_server => Err(Fault::conflict(format!(
+                "another longhaul owns `{}`: a server, {holder}; use that one, end it with `kill {}`, or choose another \
+                 directory with --home",
+                self.path.display(),
+                holder.pid
+            ))),
+            _ => Ok(()),
         }
     }
 
@@ -206,16 +243,104 @@ impl Home {
     }
 }
 
+/// The process that has the lock of a data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockHolder {
+    /// Its number.
+    pub pid: u32,
+    /// True when it is a server, which keeps the lock until somebody ends it.
+    pub is_server: bool,
+    /// The time for which it has had the lock, if the clock tells.
+    pub held: Option<Duration>,
+}
+
+impl fmt::Display for LockHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.pid)?;
+        match self.held.map(|held| held.as_secs()) {
+            None => Ok(()),
+            Some(seconds @ ..120) => write!(f, ", for {seconds} s"),
+            Some(seconds @ ..7_200) => write!(f, ", for {} min", seconds / 60),
+            Some(seconds @ ..172_800) => write!(f, ", for {} h", seconds / 3_600),
+            Some(seconds) => write!(f, ", for {} days", seconds / 86_400),
+        }
+    }
+}
+
 /// The data directory with its lock, which ends with this value or with the process.
 #[derive(Debug)]
 pub struct Owned {
     home: Home,
-    _lock: File,
+    lock: File,
 }
 
 impl Owned {
+    /// Tells others that this process is a server, which keeps the lock until somebody ends it.
+    pub fn say_server(&self) {
+        self.write(SERVER);
+    }
+
+    /// Writes this process into the lock file. An owner that cannot is still the owner, and only nobody is told who it is.
+    fn write(&self, word: &str) {
+        let mut file = &self.lock;
+        let text = format!("{} {word}", std::process::id());
+        let written = file.set_len(0).and_then(|()| file.rewind());
+        let _: io::Result<()> = written.and_then(|()| writeln!(file, "{}", text.trim_end()));
+    }
+
     /// The directory.
     pub fn home(&self) -> &Home {
         &self.home
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holder_of_the_lock_is_known_as_long_as_it_has_it() {
+        let place = tempfile::tempdir().unwrap();
+        let home = Home::find(Some(place.path().join("home"))).unwrap();
+        assert_eq!(home.lock_holder(), None, "there is no directory");
+        let owned = home.try_own().unwrap().unwrap();
+        let holder = home.lock_holder().unwrap();
+        assert_eq!((holder.pid, holder.is_server), (std::process::id(), false));
+        home.refuse_second_server().unwrap();
+        owned.say_server();
+        assert!(home.lock_holder().unwrap().is_server);
+        let refused = home.refuse_second_server().unwrap_err();
+        let expected = format!("another longhaul owns `{}`: a server, process ", home.path().display());
+        assert!(refused.to_string().starts_with(&expected), "{refused}");
+        assert!(refused.to_string().contains(&format!("kill {}", std::process::id())), "{refused}");
+        drop(owned);
+        assert_eq!(home.lock_holder(), None, "its words are still in the file");
+        home.refuse_second_server().unwrap();
+        // An owner of the version before wrote its number alone.
+        let owned = home.try_own().unwrap().unwrap();
+        std::fs::write(home.path().join("lock"), "17\n").unwrap();
+        assert_eq!(home.lock_holder().map(|holder| (holder.pid, holder.is_server)), Some((17, false)));
+        std::fs::write(home.path().join("lock"), "").unwrap();
+        assert_eq!(home.lock_holder(), None, "it does not tell yet");
+        drop(owned);
+    }
+
+    #[test]
+    fn the_time_of_a_holder_is_told_in_a_unit_of_its_length() {
+        let told = |seconds| {
+            let held = Some(Duration::from_secs(seconds));
+            LockHolder { pid: 7, is_server: true, held }.to_string()
+        };
+        for (seconds, expected) in [
+            (119, "for 119 s"),
+            (120, "for 2 min"),
+            (7_199, "for 119 min"),
+            (7_200, "for 2 h"),
+            (172_799, "for 47 h"),
+            (172_800, "for 2 days"),
+        ] {
+            assert_eq!(told(seconds), format!("process 7, {expected}"));
+        }
+        assert_eq!(LockHolder { pid: 7, is_server: false, held: None }.to_string(), "process 7");
     }
 }

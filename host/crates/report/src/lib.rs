@@ -147,8 +147,8 @@ impl RunReport {
             commits: commits(events),
             resource_usage,
             answer,
+            agents: shares::of(events, parts, &ledger),
             ledger,
-            agents: shares::of(events, parts),
             decisions,
             resets: lines(events, reset),
             caps: lines(events, |event| match event {

@@ -4,11 +4,10 @@
 
 use longhaul_core::event::{ContextCut, Event, ProposedCriterion, RunEvent, WorkUsage};
 use longhaul_core::model::Usage;
-use longhaul_core::supervisor::InvocationUsage;
 pub use longhaul_core::text::count;
 use longhaul_core::text::printable;
 use longhaul_core::work::{FeatureStatus, Mark};
-use longhaul_records::ledger::LedgerView;
+use longhaul_records::ledger::{LedgerView, PossiblyPaidTwice};
 use serde_json::Value;
 
 /// An event in one line, or a few of which each is the host's; none when it is of no interest to a person.
@@ -202,16 +201,13 @@ pub fn plain(json: &str) -> String {
     serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned())
 }
 
-/// The usage: tokens, money, fuel.
+/// The usage: tokens, money, fuel. What was possibly paid twice is in [`ledger_words`], which alone knows it.
 pub fn used_words(used: &WorkUsage) -> String {
     let mut parts = vec![spent_words(&used.usage), format!("{} fuel", short_number(used.fuel))];
     for (number, of) in [(used.context_resets, "context reset"), (used.context_compactions, "compaction")] {
         if number > 0 {
             parts.push(counted(number, of));
         }
-    }
-    if used.possibly_paid_twice > 0 {
-        parts.push(format!("possibly paid twice: {}", used.possibly_paid_twice));
     }
     parts.retain(|part| !part.is_empty());
     parts.join(", ")
@@ -230,7 +226,7 @@ pub fn cost_words(usage: Usage) -> Option<String> {
 pub fn ledger_words(ledger: &LedgerView) -> String {
     let LedgerView { total, wall_ms, replans, wall_ms_max, caps, .. } = ledger;
     let of = |max: Option<String>| max.map_or(String::new(), |max| format!(" of {max}"));
-    let of_bytes = |max: Option<u64>| of(max.map(|max| format!("{} B", short_number(max))));
+    let of_bytes = |max: Option<u64>| of(max.map(short_bytes));
     let of_count = |max: Option<u64>| of(max.map(|max| max.to_string()));
     let dollars = |micro: f64| format!("${:.4}", micro / 1e6);
     let micro = |max: u64| f64::from(u32::try_from(max).unwrap_or(u32::MAX));
@@ -251,10 +247,10 @@ pub fn ledger_words(ledger: &LedgerView) -> String {
         format!("{}{}", count(total.tool_calls as usize, "tool call"), of_count(caps.tool_calls_max)),
         count(*replans as usize, "replan"),
         format!("{}{} fuel", short_number(total.fuel), of(caps.fuel_max.map(short_number))),
-        format!("{} B{} sent", short_number(total.egress_bytes), of_bytes(caps.egress_bytes_max)),
-        format!("{} B{} of answers stored", short_number(total.stored_bytes), of_bytes(caps.stored_bytes_max)),
-        format!("{} B{} memory at once", short_number(memory_at_once(ledger)), of_bytes(caps.memory_bytes_max)),
-        possibly_paid_twice(total),
+        format!("{}{} sent", short_bytes(total.egress_bytes), of_bytes(caps.egress_bytes_max)),
+        format!("{}{} of answers stored", short_bytes(total.stored_bytes), of_bytes(caps.stored_bytes_max)),
+        format!("peak memory {}{}", short_bytes(memory_peak(ledger)), of_bytes(caps.memory_bytes_max)),
+        possibly_paid_twice(ledger.possibly_paid_twice(|_| true)),
     ]
     .into_iter()
     .filter(|part| !part.is_empty())
@@ -263,22 +259,17 @@ pub fn ledger_words(ledger: &LedgerView) -> String {
 }
 
 /// A run from before this was kept has only the most of one component.
-fn memory_at_once(ledger: &LedgerView) -> u64 {
+fn memory_peak(ledger: &LedgerView) -> u64 {
     ledger.memory_bytes_at_once_peak.max(ledger.total.memory_bytes_peak)
 }
 
 /// Calls of models that were cut off, and what stays charged for them.
-fn possibly_paid_twice(total: &InvocationUsage) -> String {
-    let InvocationUsage { possibly_paid_twice, cut_off, .. } = total;
-    let (tokens, cost) =
-        (cut_off.tokens(), if cut_off.cost_unknown { "an unknown sum".to_owned() } else { cut_off.cost_text() });
-    match possibly_paid_twice {
-        0 => String::new(),
-        _ => format!(
-            "possibly paid twice: {possibly_paid_twice} (up to {cost} and {}, charged)",
-            counted(tokens, "token")
-        ),
+fn possibly_paid_twice(PossiblyPaidTwice { calls, usage_max }: PossiblyPaidTwice) -> String {
+    if calls == 0 {
+        return String::new();
     }
+    let cost = if usage_max.cost_unknown { "an unknown sum".to_owned() } else { usage_max.cost_text() };
+    format!("possibly paid twice: {calls} (up to {cost} and {}, charged)", counted(usage_max.tokens(), "token"))
 }
 
 /// A moment as people write it, in UTC.
@@ -308,5 +299,39 @@ pub fn short_number(number: u64) -> String {
         1_000..1_000_000 => format!("{:.1} k", value / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} M", value / 1e6),
         _ => format!("{:.1} G", value / 1e9),
+    }
+}
+
+/// A number of bytes in three or four digits: `950 B`, `12.3 kB`, `4.5 MB`.
+pub fn short_bytes(bytes: u64) -> String {
+    let number = short_number(bytes);
+    let unit = if bytes < 1_000 { " B" } else { "B" };
+    number + unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_bytes_has_its_unit_in_one_word() {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.0 kB"),
+            (4_100_000, "4.1 MB"),
+            (999_999, "1000.0 kB"),
+            (2_500_000_000, "2.5 GB"),
+        ] {
+            assert_eq!(short_bytes(bytes), expected);
+        }
+    }
+
+    #[test]
+    fn the_peak_of_memory_is_told_with_its_cap() {
+        let mut ledger = LedgerView { memory_bytes_at_once_peak: 4_100_000, ..LedgerView::default() };
+        assert!(ledger_words(&ledger).ends_with("peak memory 4.1 MB"), "{}", ledger_words(&ledger));
+        ledger.caps.memory_bytes_max = Some(256_000_000);
+        assert!(ledger_words(&ledger).ends_with("peak memory 4.1 MB of 256.0 MB"), "{}", ledger_words(&ledger));
     }
 }

@@ -6,8 +6,9 @@ use longhaul_api::wire::usage::WorkUsageView;
 use longhaul_core::InvocationId;
 use longhaul_core::event::{Event, RunEvent, WorkUsage};
 use longhaul_core::model::Usage;
+use longhaul_records::ledger::LedgerView;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The usage of the calls of one table.
 #[derive(Debug, Serialize)]
@@ -28,12 +29,13 @@ pub(super) struct Share {
 }
 
 /// The usage by table; the one with the most tokens comes first.
-pub(super) fn of(events: &[RunEvent], parts: &[CarriedInvocation]) -> Vec<Share> {
+pub(super) fn of(events: &[RunEvent], parts: &[CarriedInvocation], ledger: &LedgerView) -> Vec<Share> {
     let parts: BTreeMap<&InvocationId, &CarriedInvocation> =
         parts.iter().map(|part| (&part.invocation, part)).collect();
     let mut plugins = BTreeMap::new();
     let mut of_children: BTreeMap<String, WorkUsage> = BTreeMap::new();
     let mut shares: BTreeMap<String, Share> = BTreeMap::new();
+    let mut of_agents: BTreeMap<String, BTreeSet<&InvocationId>> = BTreeMap::new();
     for event in events {
         let (invocation, ok, used) = match &event.event {
             Event::InvocationStarted { invocation, plugin, .. } => {
@@ -65,6 +67,14 @@ pub(super) fn of(events: &[RunEvent], parts: &[CarriedInvocation]) -> Vec<Share>
         share.failed += u32::from(!ok);
         share.worked_ms += part.map_or(0, |part| part.until_ms.unwrap_or(part.from_ms).saturating_sub(part.from_ms));
         share.resource_usage = share.resource_usage.plus(own);
+        // In the ledger each invocation has a row of its own, without those that it asked.
+        let of_agent = of_agents.entry(share.agent.clone()).or_default();
+        of_agent.insert(invocation);
+    }
+    for share in shares.values_mut() {
+        let meant = of_agents.get(&share.agent);
+        let paid = ledger.possibly_paid_twice(|one| meant.is_some_and(|meant| meant.contains(one)));
+        share.resource_usage.possibly_paid_twice = paid.calls;
     }
     let mut shares: Vec<Share> = shares.into_values().collect();
     shares.sort_by_key(|share| std::cmp::Reverse((share.resource_usage.usage.tokens(), share.resource_usage.fuel)));
@@ -79,7 +89,8 @@ fn without(used: WorkUsage, others: WorkUsage) -> WorkUsage {
         memory_bytes_peak: used.memory_bytes_peak,
         host_calls: used.host_calls.saturating_sub(others.host_calls),
         model_calls: used.model_calls.saturating_sub(others.model_calls),
-        possibly_paid_twice: used.possibly_paid_twice.saturating_sub(others.possibly_paid_twice),
+        // The ledger has it.
+        possibly_paid_twice: 0,
         context_resets: used.context_resets.saturating_sub(others.context_resets),
         context_compactions: used.context_compactions.saturating_sub(others.context_compactions),
         usage: Usage {

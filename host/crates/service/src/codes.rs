@@ -246,6 +246,7 @@ fn of_plugin(error: &LoadError) -> FaultCode {
 fn of_build(error: &BuildError) -> FaultCode {
     match error {
         BuildError::Project(_) => FaultCode::Invalid,
+        BuildError::NotFetched { .. } => FaultCode::Unavailable,
         _ => FaultCode::Internal,
     }
 }

@@ -4,11 +4,13 @@ use super::{CachedRun, OpenQuestion, RunRef, RunSummary, Service, Status};
 use longhaul_api::paths::expect_whole;
 use longhaul_config::{Config, FILE, PluginConfig};
 use longhaul_core::RunId;
+use longhaul_core::event::WorkUsage;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::Store;
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::RunState;
-use longhaul_harness::state::{Phase, Wait, WaitFor};
+use longhaul_harness::state::{Feature, Phase, Wait, WaitFor};
+use longhaul_records::ledger::LedgerView;
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::{approvals, ledger, project};
 use std::path::Path;
@@ -54,28 +56,29 @@ impl Service {
         let questions = record::questions(&*self.host.store, &record.run, state)?;
         let questions: Vec<_> = questions.into_iter().map(OpenQuestion::from).collect();
         let config = record.config_now()?;
-        // Before the list of active runs is looked at below, which is held up to the end of the statement.
         let waits = self.handle(&record.run).and_then(|handle| handle.waits());
         let room = |why| format!("waits for room on this machine, and goes on by itself when there is some: {why}");
         let reason = waits.map_or_else(|| why(&record.run, state), room);
+        // The list of active runs is held until the rows are read, so that no run begins or ends in between.
+        let ledger = ledger::view(
+            &*self.host.store,
+            &record.run,
+            &state.limits,
+            state.counts.replans,
+            self.lock().contains_key(&record.run),
+        )?;
         Ok(Status {
             summary: self.summary(stored)?,
             branch: record.branch.clone(),
             asked: record.ask.as_ref().map(|_| record.goal.clone()),
             synthesis: state.answer.clone(),
-            ledger: ledger::view(
-                &*self.host.store,
-                &record.run,
-                &state.limits,
-                state.counts.replans,
-                self.lock().contains_key(&record.run),
-            )?,
             reason,
             question: questions.first().map(|question| question.text.clone()),
             questions,
             answer_with: self.commands(stored)?,
-            features: state.features.clone(),
-            resource_usage: state.used,
+            features: state.features.iter().map(|feature| with_ledger(feature, &ledger)).collect(),
+            resource_usage: WorkUsage { possibly_paid_twice: ledger.possibly_paid_twice(|_| true).calls, ..state.used },
+            ledger,
             cost_microdollars_max: state.limits.cost_microdollars_max,
             tokens_max: state.limits.tokens_max.unwrap_or_else(|| tokens_of_all(state, &config)),
         })
@@ -123,6 +126,15 @@ impl Service {
             }
         }
     }
+}
+
+/// A feature with the number of calls that it possibly paid twice by the ledger: its own knows those alone whose attempts
+/// came to an end.
+fn with_ledger(feature: &Feature, ledger: &LedgerView) -> Feature {
+    let mut feature = feature.clone();
+    let id = feature.spec.id.as_str();
+    feature.used.possibly_paid_twice = ledger.possibly_paid_twice(|invocation| invocation.feature() == Some(id)).calls;
+    feature
 }
 
 /// Why nothing is meant by a directory, with what could be: never the newest run of another project.

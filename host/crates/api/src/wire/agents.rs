@@ -132,7 +132,7 @@ pub struct GrantedDirectory {
     pub host: String,
     /// Its path for the code.
     pub guest: String,
-    /// Whether the code may change it.
+    /// True when the code may change it.
     #[serde(default)]
     pub write: bool,
 }
@@ -210,7 +210,7 @@ pub struct NewAgentBody {
     pub description: String,
     /// Its code.
     pub code: AgentCodeView,
-    /// Whether it may be run. Default yes.
+    /// True when it may be run. Default true.
     #[serde(default)]
     pub active: Option<bool>,
     /// What its code sees as `CONTEXT["config"]`, any JSON.
@@ -264,7 +264,7 @@ pub struct AgentChange {
     pub description: Option<String>,
     /// Its code.
     pub code: Option<AgentCodeView>,
-    /// Whether it may be run.
+    /// True when it may be run.
     pub active: Option<bool>,
     /// What its code sees as `CONTEXT["config"]`, any JSON but null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Value>))]
@@ -371,7 +371,7 @@ impl From<AgentView> for AgentDetails {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = ExecutionResult))]
 pub struct ExecutionResultView {
-    /// Whether it succeeded.
+    /// True when it succeeded.
     pub success: bool,
     /// Its standard output.
     pub stdout: String,
@@ -384,12 +384,12 @@ pub struct ExecutionResultView {
     /// The reason why it failed.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub error_message: Option<String>,
-    /// Whether the same execution may succeed later.
+    /// True when the same execution may succeed later.
     pub retryable: bool,
     /// The limit that stopped it.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub limit: Option<String>,
-    /// Whether some of the output was dropped.
+    /// True when some of the output was dropped.
     pub truncated: bool,
     /// The run of an ask or of a project.
     #[cfg_attr(feature = "schema", schema(required = true))]

@@ -92,11 +92,11 @@ pub struct ApprovalView {
     pub plugin: String,
     /// The class of the effect.
     pub effect: Effect,
-    /// Whether the tool runs commands.
+    /// True when the tool runs commands.
     pub runs_commands: bool,
     /// The sources of untrusted words that the agent had read, if they are the reason to ask.
     pub untrusted_sources: Vec<String>,
-    /// Whether the answer `a` is possible: it allows similar calls for the rest of the run.
+    /// True when the answer `a` is possible: it allows similar calls for the rest of the run.
     pub can_create_rule: bool,
     /// Time of the question, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
@@ -190,7 +190,7 @@ pub struct Approved {
     /// The rule that the answer made.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub rule: Option<RunRuleView>,
-    /// Whether its run is worked on at this moment.
+    /// True when its run is worked on at this moment.
     pub active: bool,
 }
 

@@ -64,7 +64,7 @@ impl From<MergedIn> for MergedView {
 pub struct MergeView {
     /// The id of the run.
     pub run: String,
-    /// Whether the merge was not made.
+    /// True when the merge was not made.
     pub dry_run: bool,
     /// The merge.
     pub merged: MergedView,

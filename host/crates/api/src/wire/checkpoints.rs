@@ -33,7 +33,7 @@ pub struct CheckpointPositionView {
     pub cause: CheckpointReason,
     /// Time of the checkpoint, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Whether the invocation can continue from here. False: it has ended.
+    /// True when the invocation can continue from here. False: it has ended.
     pub open: bool,
 }
 

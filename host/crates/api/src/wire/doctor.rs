@@ -57,7 +57,7 @@ pub struct DoctorView {
     pub servers: Vec<ModelServerView>,
     /// The path of the small model that was fetched; null: none was.
     pub local_model: Option<String>,
-    /// Whether this longhaul can run the small model.
+    /// True when this longhaul can run the small model.
     pub local_model_built_in: bool,
     /// The results of the checks, in their order.
     pub checks: Vec<CheckResult>,
@@ -70,7 +70,7 @@ pub struct BombView {
     pub name: String,
     /// The resource or the code that it attacks.
     pub attacks: String,
-    /// Whether it ended as it must.
+    /// True when it ended as it must.
     pub held: bool,
     /// `held`, `not-held`, or `not-tried` where the compiler did not start.
     pub verdict: String,

@@ -222,7 +222,7 @@ pub struct GraphView {
     pub created_ms: u64,
     /// Time of its last change, in milliseconds since 1970-01-01 UTC.
     pub changed_ms: u64,
-    /// Whether it belongs to an agent, which alone changes it.
+    /// True when it belongs to an agent, which alone changes it.
     pub of_agent: bool,
 }
 

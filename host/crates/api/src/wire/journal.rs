@@ -125,7 +125,7 @@ pub struct FinishedView {
     pub result: String,
     /// Fuel used in all.
     pub fuel_used: u64,
-    /// Whether a deadline, a cancellation or the machine ended it.
+    /// True when a deadline, a cancellation or the machine ended it.
     pub interrupted: bool,
     /// Time of the end, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
@@ -182,7 +182,7 @@ pub struct ReplayedView {
     pub fuel_journal: u64,
     /// Fuel that the replay used.
     pub fuel_replay: u64,
-    /// Whether result, calls and fuel are the same.
+    /// True when result, calls and fuel are the same.
     pub same: bool,
     /// The difference, in one line.
     #[cfg_attr(feature = "schema", schema(required = true))]

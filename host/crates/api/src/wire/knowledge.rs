@@ -15,7 +15,7 @@ use serde_json::Value;
 words! {
     /// The outcome of a decision.
     Outcome of longhaul_core::decision::DecisionOutcome as InnerOutcome {
-        /// The outcome is not known yet.
+        /// The outcome is open.
         Open,
         /// The decision was right.
         Success,

@@ -16,7 +16,7 @@ pub struct BackupView {
     pub files: usize,
     /// Number of rows of the store in it.
     pub rows: u64,
-    /// Whether it contains secrets.
+    /// True when it contains secrets.
     pub has_secrets: bool,
     /// The data that it does not contain and that cannot be made again, one line each.
     pub left_out: Vec<String>,

@@ -52,9 +52,9 @@ pub struct ModelProbeView {
     pub model: String,
     /// The kind of the request: `plain`, `streaming`, `schema`, `tools` or `picture`.
     pub kind: String,
-    /// Whether the model can do it.
+    /// True when the model can do it.
     pub works: bool,
-    /// Whether runs need it.
+    /// True when runs need it.
     pub needed: bool,
     /// The fault, or an observation. Empty: there is none.
     pub why: String,

@@ -77,11 +77,11 @@ impl From<RequestedDirectory> for RequestedDirectoryView {
 /// The grants that a plugin asks for. longhaul.toml decides about them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RequestedGrantsView {
-    /// Whether it calls models.
+    /// True when it calls models.
     pub models: bool,
-    /// Whether it calls tools.
+    /// True when it calls tools.
     pub tools: bool,
-    /// Whether it delegates to agents.
+    /// True when it delegates to agents.
     pub agents: bool,
     /// The directories.
     pub directories: Vec<RequestedDirectoryView>,
@@ -152,7 +152,7 @@ pub struct ConformView {
     pub plugin: String,
     /// The role, for example `tool`; null: it has none.
     pub role: Option<String>,
-    /// Whether no rule failed.
+    /// True when no rule failed.
     pub passes: bool,
     /// The verdicts, in the order of the rules.
     pub findings: Vec<RuleFindingView>,
@@ -367,6 +367,9 @@ pub struct RuntimeView {
     pub bytes: Option<u64>,
     /// The duration of the build, in seconds; null: it was not built now.
     pub seconds: Option<f64>,
+    /// The paths of components with this name in other directories of plugins, which runs do not use.
+    #[serde(default)]
+    pub unused: Vec<String>,
 }
 
 #[cfg(test)]

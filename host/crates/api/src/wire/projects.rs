@@ -58,7 +58,7 @@ impl From<Overview> for OverviewView {
 /// The result of a check of a project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProjectCheckView {
-    /// Whether there is no finding.
+    /// True when there is no finding.
     pub ok: bool,
     /// The faults.
     pub findings: Vec<FindingView>,

@@ -10,7 +10,7 @@ pub struct DetectedView {
     /// The kind of work, a word.
     #[serde(rename = "type")]
     pub kind: Value,
-    /// Whether it is worth a project.
+    /// True when it is worth a project.
     pub use_harness: bool,
     /// Its parts: those that the prompt lists, or as many names as it requests.
     pub items: Vec<String>,

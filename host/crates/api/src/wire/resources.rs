@@ -114,7 +114,7 @@ pub struct ChildProcess {
     pub usage: TreeUsage,
     /// Its limits.
     pub limits: TreeLimits,
-    /// Whether it has a control group.
+    /// True when it has a control group.
     pub has_group: bool,
     /// The reason why it is being ended.
     #[cfg_attr(feature = "schema", schema(required = true))]
@@ -235,7 +235,7 @@ pub struct Resources {
     pub tasks: Vec<TaskUse>,
     /// Children that were ended, the newest last.
     pub ended: Vec<EndedChild>,
-    /// Whether children have control groups, in words.
+    /// The state of the control groups of children, in words.
     pub cgroups: String,
     /// Samples, one each five seconds, the oldest first.
     pub history: Vec<SampleView>,

@@ -115,7 +115,7 @@ pub struct ProjectMade {
     pub project: String,
     /// Its directory.
     pub directory: String,
-    /// Whether its git repository was made, too.
+    /// True when its git repository was made, too.
     pub repository_is_new: bool,
 }
 
@@ -160,7 +160,7 @@ pub struct RunView {
     pub created_ms: u64,
     /// Time of its last event, in milliseconds since 1970-01-01 UTC.
     pub last_ms: u64,
-    /// Whether it is worked on at this moment.
+    /// True when it is worked on at this moment.
     pub active: bool,
     /// Time of its next attempt, in milliseconds since 1970-01-01 UTC, if it waits for a service.
     #[cfg_attr(feature = "schema", schema(required = true))]
@@ -323,7 +323,9 @@ pub struct RunCost {
     pub created_ms: u64,
     /// Tokens and money.
     pub usage: UsageView,
-    /// The most that interrupted calls of models may have cost beside that.
+    /// Calls of models that were interrupted, and may have been paid although their answers were lost.
+    pub possibly_paid_twice: u32,
+    /// The most that these calls may have cost beside that.
     pub interrupted_usage_max: UsageView,
     /// Replies of models.
     pub model_calls: u32,

@@ -49,10 +49,10 @@ pub struct NewSchedule {
     pub agent: String,
     /// Its trigger.
     pub trigger: TriggerForm,
-    /// Whether it fires. Default yes.
+    /// True when it fires. Default true.
     #[serde(default)]
     pub enabled: Option<bool>,
-    /// Whether the agent's tasks may overlap. Default no.
+    /// True when the agent's tasks may overlap. Default false.
     #[serde(default)]
     pub overlap: Option<bool>,
     /// The treatment of fires that were missed: `skip`, `once` or `all`. Default `once`.
@@ -122,9 +122,9 @@ pub struct ScheduleDetails {
     pub trigger: Value,
     /// Its trigger in words.
     pub when: String,
-    /// Whether it fires.
+    /// True when it fires.
     pub enabled: bool,
-    /// Whether the agent's tasks may overlap.
+    /// True when the agent's tasks may overlap.
     pub overlap: bool,
     /// The treatment of fires that were missed.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
@@ -187,7 +187,7 @@ pub struct SkippedFires {
     pub last_ms: u64,
     /// Their number.
     pub count: u32,
-    /// Whether there were more than were counted.
+    /// True when there were more than were counted.
     pub has_more: bool,
     /// The reason: `missed`, `still_waiting`, `queue_full` or `withdrawn`.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
@@ -279,7 +279,7 @@ pub struct AttemptDetails {
     /// Time of its end, in milliseconds since 1970-01-01 UTC; null while it runs.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub ended_ms: Option<u64>,
-    /// Whether it succeeded; null while it runs.
+    /// True when it succeeded; null while it runs.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub success: Option<bool>,
     /// The reason of its failure.

@@ -25,7 +25,7 @@ impl From<SecretBinding> for SecretBindingView {
 pub struct SecretView {
     /// The name of the secret.
     pub name: String,
-    /// Whether every project of the data directory may be granted it.
+    /// True when every project of the data directory may be granted it.
     pub any_project: bool,
     /// Its binding.
     pub bound: SecretBindingView,

@@ -42,7 +42,7 @@ pub struct AuditVerificationView {
     pub last: String,
     /// The number of the first record at which the chain breaks, and how; null: the chain is intact.
     pub broken: Option<(u64, String)>,
-    /// Whether a record has the expected digest; null: no digest was given.
+    /// True when a record has the expected digest; null: no digest was given.
     pub has_expected: Option<bool>,
 }
 
@@ -62,7 +62,7 @@ pub struct PowerView {
     pub table: String,
     /// Its text for people.
     pub description: String,
-    /// Whether a run without configuration could reach the same.
+    /// True when a run without configuration could reach the same.
     pub is_plain: bool,
 }
 
@@ -77,7 +77,7 @@ impl From<&Power> for PowerView {
 /// The trust status of the file of a project.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrustStatusView {
-    /// Whether the file may be used as it is.
+    /// True when the file may be used as it is.
     pub is_trusted: bool,
     /// The digest of its powers, which an agreement refers to.
     pub digest: String,
@@ -85,7 +85,7 @@ pub struct TrustStatusView {
     pub powers: Vec<PowerView>,
     /// The powers beyond the agreement, and the guards that are gone, in one line.
     pub beyond: Option<String>,
-    /// Whether there was no agreement before.
+    /// True when there was no agreement before.
     pub is_new: bool,
 }
 

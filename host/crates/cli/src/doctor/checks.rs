@@ -66,6 +66,22 @@ pub(super) fn disk(what: &'static str, path: &Path) -> CheckResult {
     }
 }
 
+/// As [`disk`], for the cache, whose files are also run.
+pub(super) fn cache_disk(path: &Path) -> CheckResult {
+    const WHAT: &str = "disk of cache";
+    let there = path.ancestors().find(|path| path.exists()).unwrap_or(path);
+    if longhaul_engine::is_noexec(there) {
+        let there = there.display();
+        return broken(
+            WHAT,
+            format!(
+                "`{there}` is mounted noexec, so no compiled code runs from it; name another with LONGHAUL_CACHE or XDG_CACHE_HOME"
+            ),
+        );
+    }
+    disk(WHAT, path)
+}
+
 fn disk_words(what: &'static str, path: &Path, free: u64) -> CheckResult {
     let said = format!("{} MB free at {}", free >> 20, path.display());
     match free {

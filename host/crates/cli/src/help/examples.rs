@@ -98,8 +98,8 @@ const EXAMPLES: &[Entry] = &[
             "longhaul checkpoint import before-upgrade --saved",
         ],
     ),
-    ("gc", ["longhaul gc --dry-run", "longhaul gc --runs-older-than 30d"]),
-    ("backup", ["longhaul backup longhaul.backup", "longhaul backup longhaul.backup --with-secrets"]),
+    ("gc", ["longhaul gc --dry-run --verbose", "longhaul gc --runs-older-than 30d"]),
+    ("backup", ["longhaul backup longhaul.backup", "longhaul backup longhaul.backup --with-secrets --verbose"]),
     (
         "restore",
         ["longhaul --home new restore longhaul.backup", "longhaul --home new restore longhaul.backup --with-tokens"],

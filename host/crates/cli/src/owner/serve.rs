@@ -17,6 +17,8 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Runs the command.
 pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     context.home.make()?;
+    // Asked first: where another server has the same address, that would be told in place of the reason.
+    context.home.refuse_second_server()?;
     let settings = args.settings(&context.home)?;
     let listen = settings.listen;
     // Bound before the data directory is owned: a server that cannot listen must not block other commands.

@@ -370,7 +370,7 @@ impl Turn<'_> {
         self.state.counts.repository_failures = 0;
         self.state.counts.failures_equal = 0;
         self.state.counts.failure_last.clear();
-        let why = if commit.is_some() { "judged to pass" } else { "judged to pass; nothing had changed" };
+        let why = if commit.is_some() { "all checks passed" } else { "all checks passed; nothing had changed" };
         let id = session.feature.as_str();
         if let Some(feature) = self.state.feature_mut(id) {
             feature.commit.clone_from(&commit);

@@ -62,7 +62,7 @@ fn as_many_go_on_as_are_allowed_and_what_waits_for_another_comes_after_it() {
         - judged a round 1: true
         do f-a/commit
         - committed a c-1 a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - c in_progress: session 1
         do f-c/1/generate"#]]
     .assert_eq(&bench.look());
@@ -86,7 +86,7 @@ fn whoever_passes_second_is_brought_to_the_branch_and_judged_again() {
         - judged b round 1: true
         do f-b/commit/m1
         - committed b c-1 a.txt
-        - b passing: judged to pass"#]]
+        - b passing: all checks passed"#]]
     .assert_eq(&bench.look());
 }
 

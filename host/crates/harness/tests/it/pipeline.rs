@@ -63,7 +63,7 @@ fn passed_steps_are_kept_and_only_the_failures_are_planned_again() {
         - judged a round 1: true
         do f-a/commit
         - committed a c-f-a/commit a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - b in_progress: session 1
         do f-b/1/generate
         do f-b/1/judge
@@ -82,7 +82,7 @@ fn passed_steps_are_kept_and_only_the_failures_are_planned_again() {
         - judged b2 round 1: true
         do f-b2/commit
         - committed b2 c-f-b2/commit a.txt
-        - b2 passing: judged to pass
+        - b2 passing: all checks passed
         do synthesize/2
         - answered "42"
         - ended completed

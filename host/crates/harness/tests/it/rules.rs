@@ -67,14 +67,14 @@ fn two_features_are_planned_built_judged_and_committed() {
         - judged a round 1: true
         do f-a/commit
         - committed a c-f-a/commit a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - b in_progress: session 1
         do f-b/1/generate
         do f-b/1/judge
         - judged b round 1: true
         do f-b/commit
         - committed b c-f-b/commit a.txt
-        - b passing: judged to pass
+        - b passing: all checks passed
         - ended completed
         finish completed: 2 of 2 features pass"#]]
     .assert_eq(&bench.look());
@@ -135,7 +135,7 @@ fn a_pass_in_the_last_round_counts() {
         - judged a round 3: true
         do f-a/commit
         - committed a c-f-a/commit a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - ended completed
         finish completed: 1 of 1 features pass"#]],
     );
@@ -205,28 +205,28 @@ fn higher_priority_goes_first_and_dependencies_before_that() {
         - judged mid round 1: true
         do f-mid/commit
         - committed mid c-f-mid/commit a.txt
-        - mid passing: judged to pass
+        - mid passing: all checks passed
         - mid2 in_progress: session 1
         do f-mid2/1/generate
         do f-mid2/1/judge
         - judged mid2 round 1: true
         do f-mid2/commit
         - committed mid2 c-f-mid2/commit a.txt
-        - mid2 passing: judged to pass
+        - mid2 passing: all checks passed
         - low in_progress: session 1
         do f-low/1/generate
         do f-low/1/judge
         - judged low round 1: true
         do f-low/commit
         - committed low c-f-low/commit a.txt
-        - low passing: judged to pass
+        - low passing: all checks passed
         - high in_progress: session 1
         do f-high/1/generate
         do f-high/1/judge
         - judged high round 1: true
         do f-high/commit
         - committed high c-f-high/commit a.txt
-        - high passing: judged to pass
+        - high passing: all checks passed
         - ended completed
         finish completed: 4 of 4 features pass"#]],
     );
@@ -306,7 +306,7 @@ fn whoever_depends_on_a_failing_feature_is_blocked_and_freed_when_it_passes() {
         - judged a round 1: true
         do f-a/e1/commit
         - committed a c-f-a/e1/commit a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - b not_started: no longer waits for another
         - c not_started: no longer waits for another
         - b in_progress: session 1
@@ -337,7 +337,7 @@ fn a_failing_feature_is_tried_as_often_as_the_limit_says_after_the_others() {
         - judged b round 1: true
         do f-b/commit
         - committed b c-f-b/commit a.txt
-        - b passing: judged to pass
+        - b passing: all checks passed
         - a in_progress: session 2
         do f-a/e1/1/generate
         do f-a/e1/1/judge
@@ -374,7 +374,7 @@ fn a_question_blocks_its_feature_and_the_run_goes_on() {
         - judged b round 1: true
         do f-b/commit
         - committed b c-f-b/commit a.txt
-        - b passing: judged to pass
+        - b passing: all checks passed
         - ended incomplete
         finish incomplete: 1 of 2 features pass; blocked: `a` (which port?)
         - a not_started: its question was answered
@@ -385,7 +385,7 @@ fn a_question_blocks_its_feature_and_the_run_goes_on() {
         - judged a round 1: true
         do f-a/e1/commit
         - committed a c-f-a/e1/commit a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - ended completed
         finish completed: 2 of 2 features pass"#]],
     );
@@ -505,7 +505,7 @@ fn an_outage_waits_longer_each_time_and_uses_no_round() {
         - judged a round 1: true
         do f-a/commit
         - committed a c-f-a/commit a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - ended completed
         finish completed: 1 of 1 features pass"#]],
     );
@@ -538,7 +538,7 @@ fn work_that_waits_for_a_person_goes_on_under_its_key() {
             - judged a round 1: true
             do f-a/commit
             - committed a c-f-a/commit a.txt
-            - a passing: judged to pass
+            - a passing: all checks passed
             - ended completed
             finish completed: 1 of 1 features pass"#]],
     );
@@ -615,7 +615,7 @@ fn a_repository_that_cannot_be_written_waits_for_a_person_and_not_for_ever() {
         finish incomplete: 0 of 1 features pass; in progress: `a` (session 1); stopped at repository_attempts_max: to commit feature `a` failed 2 times: index.lock exists; mend the repository and resume
         - resumed
         do f-a/commit/t3
-        - a passing: judged to pass; nothing had changed
+        - a passing: all checks passed; nothing had changed
         - ended completed
         finish completed: 1 of 1 features pass"#]],
     );
@@ -653,7 +653,7 @@ fn a_provider_that_refuses_for_good_waits_for_a_person_and_uses_no_round() {
             - judged a round 1: true
             do f-a/commit
             - committed a c-f-a/commit a.txt
-            - a passing: judged to pass
+            - a passing: all checks passed
             - ended completed
             finish completed: 1 of 1 features pass"#]],
     );
@@ -684,7 +684,7 @@ fn a_pause_holds_the_next_work_back_and_takes_the_report_of_the_last() {
         - judged a round 1: true
         do f-a/commit
         - committed a c-f-a/commit a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - ended completed
         finish completed: 1 of 1 features pass"#]],
     );
@@ -709,7 +709,7 @@ fn a_budget_stops_work_that_asks_models_and_never_a_commit() {
         - judged a round 1: true
         do f-a/commit
         - committed a c-f-a/commit a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - limit tokens_max: the run used 4 of 3 tokens; raise tokens_max and resume
         - ended incomplete
         finish incomplete: 1 of 2 features pass; not started: `b`; stopped at tokens_max: the run used 4 of 3 tokens; raise tokens_max and resume
@@ -740,7 +740,7 @@ fn sessions_of_a_run_are_capped_until_a_resume() {
         - judged a round 1: true
         do f-a/commit
         - committed a c-f-a/commit a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - limit sessions_max: the run had 1 session; resume it for as many more
         - ended incomplete
         finish incomplete: 1 of 2 features pass; not started: `b`; stopped at sessions_max: the run had 1 session; resume it for as many more
@@ -777,7 +777,7 @@ fn features_that_fail_alike_in_a_row_stop_the_run() {
         - judged b round 1: true
         do f-b/commit
         - committed b c-f-b/commit a.txt
-        - b passing: judged to pass
+        - b passing: all checks passed
         - c in_progress: session 1
         do f-c/1/generate
         - c failing: impossible as written: no compiler
@@ -826,7 +826,7 @@ fn an_edit_of_the_feature_in_progress_begins_it_anew() {
         - judged a round 1: true
         do f-a/e1/commit
         - committed a c-f-a/e1/commit a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - ended completed
         finish completed: 1 of 1 features pass"#]],
     );
@@ -877,7 +877,7 @@ fn a_completed_run_is_taken_up_for_an_added_feature_or_an_edited_one() {
         - judged a round 1: true
         do f-a/commit
         - committed a c-f-a/commit a.txt
-        - a passing: judged to pass
+        - a passing: all checks passed
         - ended completed
         finish completed: 1 of 1 features pass
         - b not_started: added by the operator
@@ -888,7 +888,7 @@ fn a_completed_run_is_taken_up_for_an_added_feature_or_an_edited_one() {
         - judged b round 1: true
         do f-b/commit
         - committed b c-f-b/commit a.txt
-        - b passing: judged to pass
+        - b passing: all checks passed
         - ended completed
         finish completed: 2 of 2 features pass
         - a not_started: edited by the operator

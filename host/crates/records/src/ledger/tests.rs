@@ -125,6 +125,10 @@ async fn what_a_killed_call_held_stays_charged_once_however_often_it_is_killed()
             assert_eq!(microdollars(shown(&store, true).held.cost_microdollars), 100);
             assert_eq!(shown(&store, true).total.possibly_paid_twice, times - 1);
             assert_eq!(shown(&store, false).total.possibly_paid_twice, times, "nobody works on it");
+            let view = shown(&store, false);
+            let all = view.possibly_paid_twice(|_| true);
+            assert_eq!((all.calls, all.usage_max.cost_microdollars), (times, view.total.cut_off.cost_microdollars));
+            assert_eq!(view.possibly_paid_twice(|_| false).calls, 0);
         }
         std::mem::forget(held);
     }

@@ -34,7 +34,7 @@ export const isCorrection = (text) => text.trim() !== "" && !DECISIONS.test(text
 const EFFECTS = {
   "read-only": "changes nothing",
   idempotent: "acts, once however often it is sent",
-  verifiable: "acts, and can be asked whether it did",
+  verifiable: "changes files; can be verified",
   acts: "acts, and cannot be taken back",
 };
 

@@ -32,7 +32,7 @@ export function ledger(place, run) {
           ["Calls of tools", count(total.tool_calls)],
           ["Fuel", short(total.fuel)],
           ["At work", duration(book.wall_ms)],
-          ["Memory at once", bytes(book.memory_bytes_at_once_peak)],
+          ["Peak memory", bytes(book.memory_bytes_at_once_peak)],
           ["Sent", bytes(total.egress_bytes)],
           ["Stored", bytes(total.stored_bytes)],
           ["Possibly paid twice", total.possibly_paid_twice > 0 ? count(total.possibly_paid_twice) : null],
@@ -41,9 +41,9 @@ export function ledger(place, run) {
       ),
       caps(book, total),
       section(
-        "By work",
+        "By step",
         { id: "s-rows", count: rows.length },
-        rows.length === 0 ? empty("Nothing was spent yet.") : table("Spent by work", columns(now), rows.slice(0, most)),
+        rows.length === 0 ? empty("Nothing was spent yet.") : table("Spent by step", columns(now), rows.slice(0, most)),
         rows.length > most &&
           button(`Show more of ${rows.length}`, {
             run: () => {
@@ -72,7 +72,7 @@ function caps(book, total) {
     ["Answers of models", total.model_calls, book.caps.model_calls_max, count],
     ["Calls of tools", total.tool_calls, book.caps.tool_calls_max, count],
     ["Fuel", total.fuel, book.caps.fuel_max, short],
-    ["Memory at once", book.memory_bytes_at_once_peak, book.caps.memory_bytes_max, bytes],
+    ["Peak memory", book.memory_bytes_at_once_peak, book.caps.memory_bytes_max, bytes],
     ["Sent", total.egress_bytes, book.caps.egress_bytes_max, bytes],
     ["Stored", total.stored_bytes, book.caps.stored_bytes_max, bytes],
   ].filter(([, , most]) => typeof most === "number" && most > 0);

@@ -68,7 +68,7 @@ export function runTable(runs, { withProject = true } = {}) {
     },
     { name: "Features", cell: (run) => progress(run.passing.done, run.passing.of, "Features that pass") },
     { name: "Begun", numeric: true, hide: "phone", cell: (run) => when(run.created_ms) },
-    { name: "Last news", numeric: true, cell: (run) => when(run.last_ms) },
+    { name: "Updated", numeric: true, cell: (run) => when(run.last_ms) },
   ];
   return table("Runs", columns, runs, { rowKey: (run) => run.run });
 }

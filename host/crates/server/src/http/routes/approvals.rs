@@ -20,7 +20,7 @@ use utoipa::{IntoParams, ToSchema};
 pub struct ApprovalsQuery {
     /// Only those of this run.
     run: Option<String>,
-    /// Only those that nobody has answered, or only the others.
+    /// Only the open ones, or only the others.
     open: Option<bool>,
     /// Items of a page. Default 100.
     #[param(minimum = 1, maximum = 1000)]

@@ -54,7 +54,7 @@ pub async fn page(
 pub struct StreamQuery {
     /// Begin after this number; the header `Last-Event-ID` comes first. Default 0.
     after: Option<u64>,
-    /// Whether the stream stays when nobody works on the run, and goes on when somebody does. Default yes.
+    /// True when the stream stays open while no process works on the run, and goes on when one does. Default true.
     follow: Option<bool>,
 }
 
@@ -92,8 +92,8 @@ pub async fn stream(
 /// Follow what is durable of every run from now on
 ///
 /// Server-sent events without ids: `hello` with the runs that are worked on and their newest numbers; `event`, whose data
-/// is a line; `run` when a run was taken up, let go of, or changed while nobody worked on it; and `lagged` when such news
-/// were lost, after which all runs are to be looked at. It ends with `problem` as that of a run does.
+/// is a line; `run` when a run was taken up, let go of, or changed while no process worked on it; and `lagged` when such
+/// news were lost, after which all runs are to be looked at. It ends with `problem` as that of a run does.
 #[utoipa::path(get, path = "/api/v1/events/stream", tag = "events", responses((status = 200, description = "Frames, until the client goes or the server ends", body = EventLine, content_type = "text/event-stream")))]
 pub async fn stream_all(State(state): State<SharedState>, By(caller): By) -> Result<Response, Problem> {
     Ok(stream::of_all(&state, caller, seat(&state)?))

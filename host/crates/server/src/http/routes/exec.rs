@@ -46,7 +46,7 @@ pub struct Directory {
     host: String,
     /// Where the code sees it.
     guest: String,
-    /// Whether the code may change it.
+    /// True when the code may change it.
     #[serde(default)]
     write: bool,
 }
@@ -90,7 +90,7 @@ pub struct NewJob {
     output_bytes_max: Option<usize>,
 }
 
-/// Run code that nobody trusts
+/// Run untrusted code
 ///
 /// What the code does wrong is in the report, and is no error of the request.
 #[utoipa::path(post, path = "/api/v1/exec", tag = "exec", request_body = NewJob, responses((status = 200, description = "What came of it", body = JobReport)))]

@@ -44,7 +44,7 @@ pub struct NewProject {
     /// Its name. Default: the directory's.
     #[serde(default)]
     name: Option<String>,
-    /// Whether the directory is to be made, or is empty; otherwise it holds files already.
+    /// True when the directory is to be made, or is empty; otherwise it holds files already.
     #[serde(default)]
     fresh: bool,
 }

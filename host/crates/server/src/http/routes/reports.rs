@@ -107,13 +107,15 @@ pub async fn costs(State(state): State<SharedState>, Query(query): Query<CostsQu
 
 fn cost_of(status: &Status) -> RunCost {
     let (summary, ledger) = (&status.summary, &status.ledger);
+    let paid = ledger.possibly_paid_twice(|_| true);
     RunCost {
         run: summary.run.to_string(),
         project: summary.project.clone(),
         status: summary.status.into(),
         created_ms: summary.created_ms,
         usage: ledger.total.usage.into(),
-        interrupted_usage_max: ledger.total.cut_off.into(),
+        possibly_paid_twice: paid.calls,
+        interrupted_usage_max: paid.usage_max.into(),
         model_calls: ledger.total.model_calls,
         tool_calls: ledger.total.tool_calls,
         fuel: ledger.total.fuel,

@@ -28,20 +28,20 @@ pub struct Health {
     version: &'static str,
 }
 
-/// Whether the process answers
+/// Show that the process answers
 #[utoipa::path(get, path = "/health", tag = "server", responses((status = 200, description = "It does", body = Health)))]
 pub async fn health() -> Out<Health> {
     Out(Health { status: "ok", version: env!("CARGO_PKG_VERSION") })
 }
 
-/// That the server can be asked.
+/// The answer of a server that takes requests.
 #[derive(Serialize, ToSchema)]
 pub struct Ready {
     /// `ready`.
     status: &'static str,
 }
 
-/// Whether the server can be asked
+/// Show that the server takes requests
 ///
 /// 503 once it is to end.
 #[utoipa::path(get, path = "/ready", tag = "server", responses((status = 200, description = "It can", body = Ready)))]
@@ -116,7 +116,7 @@ pub struct Whoami {
     /// Until when it lets in, in milliseconds since 1970-01-01 UTC; null: until it is removed.
     #[schema(required = true)]
     expires_ms: Option<u64>,
-    /// Whether clients need a token.
+    /// True when clients need a token.
     required: bool,
 }
 
