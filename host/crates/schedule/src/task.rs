@@ -228,6 +228,13 @@ impl ScheduledTask {
         u32::try_from(failed.count()).unwrap_or(u32::MAX)
     }
 
+    /// Whether its attempt is a retry: another one, after one that ended by itself.
+    #[must_use]
+    pub fn is_retry(&self) -> bool {
+        let before = self.attempts.iter().rev().nth(1).and_then(|attempt| attempt.outcome.as_ref());
+        before.is_some_and(|outcome| *outcome != AttemptOutcome::Interrupted)
+    }
+
     /// Begins an attempt, or goes on with the one that was interrupted.
     pub(crate) fn start(&mut self, now_ms: u64) {
         self.status = TaskStatus::Running;
