@@ -443,10 +443,10 @@ fn full_queue(state: &SchedulerState, schedule: &Schedule) -> Option<String> {
     let (own, all) = (state.pending().filter(|task| waits(task)).count(), state.pending().count());
     let (own_max, all_max) = (schedule.queue_max, state.limits.queue_max);
     if own >= usize::try_from(own_max).unwrap_or(usize::MAX) {
-        return Some(format!("{own} tasks of the schedule wait, and its `queue_max` is {own_max}"));
+        return Some(format!("{own} of at most {own_max} tasks of the schedule wait (`queue_max`)"));
     }
     let is_full = all >= usize::try_from(all_max).unwrap_or(usize::MAX);
-    is_full.then(|| format!("{all} tasks wait, and `queue_max` of `[scheduler]` in server.toml is {all_max}"))
+    is_full.then(|| format!("{all} of at most {all_max} tasks wait (`queue_max` of `[scheduler]` in server.toml)"))
 }
 
 /// Starts due tasks while there is capacity, and sets the reason to wait of the others.

@@ -226,9 +226,9 @@ fn a_fire_beyond_the_queue_is_noted_with_the_limit() {
         (waiting, skipped.last().and_then(|(_, detail)| detail.clone()))
     };
     assert_eq!(noted(6, 10_000), (6, None));
-    let text = "5 tasks of the schedule wait, and its `queue_max` is 5";
+    let text = "5 of at most 5 tasks of the schedule wait (`queue_max`)";
     assert_eq!(noted(5, 10_000), (5, Some(text.to_owned())));
-    let text = "2 tasks wait, and `queue_max` of `[scheduler]` in server.toml is 2";
+    let text = "2 of at most 2 tasks wait (`queue_max` of `[scheduler]` in server.toml)";
     assert_eq!(noted(5, 2), (2, Some(text.to_owned())));
 }
 

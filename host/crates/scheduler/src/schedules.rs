@@ -212,7 +212,7 @@ fn refused(actions: &[SchedulerAction]) -> Fault {
     });
     let detail = detail.unwrap_or("too many tasks wait");
     Fault::conflict(format!(
-        "the queue is full: {detail}; look at them with `longhaul schedule tasks --status pending`, or raise it"
+        "the queue is full: {detail}; look at them with `longhaul schedule tasks --status pending`, or raise the limit"
     ))
 }
 

@@ -2,7 +2,6 @@
 
 use super::*;
 use longhaul_schedule::{AttemptOutcome, RetryBackoff};
-use longhaul_testkit::MemoryStore;
 
 /// The rows of a data directory, over which one process follows another.
 struct Rows {
@@ -42,12 +41,12 @@ async fn kills_cost_no_retry_and_too_many_in_a_row_fail_the_task_with_the_reason
     let id = bench.scheduler_service.run_now(name("s")).await.expect("a task").id;
     drop(bench);
     for number in 1..=3_u32 {
-        let bench = rows.process();
+        let (bench, wait_ms) = (rows.process(), 500_u64 << number);
         let task = bench.task(&id).await;
         assert_eq!((task.status, task.interruption_count, task.retry_count), (TaskStatus::Pending, number, 0));
-        assert_eq!(task.due_ms, rows.clock.now_ms() + (500 << number), "1, 2 and 4 seconds");
+        assert_eq!(task.due_ms, rows.clock.now_ms() + wait_ms, "1, 2 and 4 seconds");
         assert!(task.waits_for.is_some_and(|why| why.contains(&format!("{number} of at most 3 times in a row"))));
-        rows.clock.advance_ms(500 << number);
+        rows.clock.advance_ms(wait_ms);
         drop(bench);
         rows.kill().await;
     }
@@ -86,7 +85,7 @@ async fn code_that_a_stop_of_the_host_cuts_off_is_interrupted_and_has_not_failed
     bench.put(by_hand("s", "a", 0)).await;
     let id = bench.scheduler_service.run_now(name("s")).await.expect("a task").id;
     let start = bench.starts.try_recv().expect("it is due");
-    bench.stopping.send(true).expect("somebody listens, or nobody does yet");
+    bench.stopping.send_replace(true);
     bench.scheduler_service.attempt(start, Arc::new(Endless), bench.stopping.subscribe()).await;
     let task = bench.task(&id).await;
     assert_eq!((task.status, task.interruption_count), (TaskStatus::Pending, 1));
@@ -133,13 +132,13 @@ async fn a_fire_beyond_the_queue_is_refused_and_seen_with_its_limit() {
         bench.scheduler_service.run_now(name("s")).await.expect("there is a place");
     }
     let error = bench.scheduler_service.run_now(name("s")).await.expect_err("its queue is full");
-    assert!(error.to_string().contains("2 tasks of the schedule wait, and its `queue_max` is 2"), "{error:#}");
+    assert!(error.to_string().contains("2 of at most 2 tasks of the schedule wait (`queue_max`)"), "{error:#}");
     bench.scheduler_service.run_now(name("other")).await.expect("there is a place");
     let error = bench.scheduler_service.run_now(name("other")).await.expect_err("the queue is full");
-    assert!(error.to_string().contains("3 tasks wait, and `queue_max` of `[scheduler]`"), "{error:#}");
+    assert!(error.to_string().contains("3 of at most 3 tasks wait (`queue_max` of `[scheduler]`"), "{error:#}");
     let view = bench.scheduler_service.show_schedule(ShowSchedule { name: name("s"), fires: 0 }).await.expect("shown");
     let detail = view.last_skipped.and_then(|last| last.detail).expect("a detail");
-    assert_eq!(detail, "2 tasks of the schedule wait, and its `queue_max` is 2");
+    assert_eq!(detail, "2 of at most 2 tasks of the schedule wait (`queue_max`)");
     assert_eq!(view.tally.skipped, [("queue_full".to_owned(), 1)].into());
     let status = bench.scheduler_service.scheduler_status().await.expect("known");
     assert_eq!((status.pending, status.queue_max), (3, 3));

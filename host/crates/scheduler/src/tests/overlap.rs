@@ -2,26 +2,25 @@
 
 use super::*;
 use longhaul_agents::ArtifactOutcome;
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Semaphore};
 
-/// Two runs that begin together, and end in the order of their fires.
+/// Two runs that begin together; the second ends once the end of the first is stored.
 struct Overlapping {
     begun: Barrier,
-    ended: tokio::sync::Semaphore,
+    ended: Semaphore,
+    first: TaskId,
     results: [ExecutionResult; 2],
-    first: Mutex<Option<TaskId>>,
 }
 
 #[async_trait::async_trait]
 impl AgentExecutor for Overlapping {
     async fn run(&self, work: &AgentWork) -> Option<ExecutionResult> {
-        let is_first = lock(&self.first).get_or_insert_with(|| work.task.id.clone()) == &work.task.id;
         self.begun.wait().await;
-        if !is_first {
-            // The other one is stored before it gives this permit.
-            self.ended.acquire().await.expect("it is never closed").forget();
+        if work.task.id == self.first {
+            return Some(self.results[0].clone());
         }
-        Some(self.results[usize::from(!is_first)].clone())
+        self.ended.acquire().await.expect("it is never closed").forget();
+        Some(self.results[1].clone())
     }
 }
 
@@ -30,21 +29,18 @@ async fn overlap(bench: &mut Bench, results: [ExecutionResult; 2]) -> [TaskView;
     for _ in 0..2 {
         bench.scheduler_service.run_now(name("s")).await.expect("a task");
     }
-    let starts = [bench.starts.try_recv().expect("it is due"), bench.starts.try_recv().expect("it overlaps")];
-    let ids = starts.each_ref().map(|start| start.task.id.clone());
-    let first = Mutex::new(Some(ids[0].clone()));
-    let (begun, ended) = (Barrier::new(2), tokio::sync::Semaphore::new(0));
-    let executor = Arc::new(Overlapping { begun, ended, results, first });
-    let [one, two] = starts.map(|start| {
-        let executor = Arc::clone(&executor) as Arc<dyn AgentExecutor>;
-        bench.scheduler_service.attempt(start, executor, bench.stopping.subscribe())
-    });
-    let one = async {
-        one.await;
+    let (start, other) = (bench.starts.try_recv().expect("it is due"), bench.starts.try_recv().expect("it overlaps"));
+    let (one, two) = (start.task.id.clone(), other.task.id.clone());
+    let (begun, ended, first) = (Barrier::new(2), Semaphore::new(0), one.clone());
+    let executor = Arc::new(Overlapping { begun, ended, first, results });
+    let (service, stopping) = (&bench.scheduler_service, &bench.stopping);
+    let first_end = async {
+        service.attempt(start, executor.clone(), stopping.subscribe()).await;
         executor.ended.add_permits(1);
     };
-    tokio::join!(one, two);
-    [bench.task(&ids[0]).await, bench.task(&ids[1]).await]
+    let second_end = service.attempt(other, executor.clone(), stopping.subscribe());
+    tokio::join!(first_end, second_end);
+    [bench.task(&one).await, bench.task(&two).await]
 }
 
 async fn overlapping_bench() -> Bench {
