@@ -16,6 +16,9 @@ const AGENTS: usize = 12;
 /// Time from one kill to the next.
 const PERIOD: Duration = Duration::from_secs(2);
 
+/// Time from the fires to the kill: enough for a task to begin, and too little for one to end.
+const BEGIN: Duration = Duration::from_millis(900);
+
 /// How long the tasks may take once nothing is killed any more. The longest wait after interruptions is a minute.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -53,9 +56,22 @@ fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
+/// Fires schedules until so many tasks were made in all.
+fn fire(web: &Web, names: &[String], fired: &mut usize, until: usize) {
+    while *fired < until {
+        let path = format!("/api/v1/schedules/{}/run-now", names[*fired % AGENTS]);
+        web.post(&path, &json!({})).expect(200);
+        *fired += 1;
+    }
+}
+
+fn sleep_until(at: Instant) {
+    std::thread::sleep(at.saturating_duration_since(Instant::now()));
+}
+
 #[test]
 fn kills_of_the_server_while_tasks_run_lose_none_and_cost_no_retry() {
-    let kills: usize = std::env::var("LONGHAUL_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5);
+    let kills: u32 = std::env::var("LONGHAUL_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5);
     let lab = Lab::empty();
     let names: Vec<String> = (0..AGENTS).map(|number| format!("agent-{number:02}")).collect();
     for name in &names {
@@ -65,20 +81,19 @@ fn kills_of_the_server_while_tasks_run_lose_none_and_cost_no_retry() {
     let mut web = Web::start(&lab);
     let (mut fired, mut met, since) = (0, 0, Instant::now());
     for kill in 1..=kills {
-        let until = Instant::now() + PERIOD;
+        // A server that was slow to start is given the time for a task to begin, too.
+        let at = (since + PERIOD * kill).max(Instant::now() + BEGIN);
+        sleep_until(at - BEGIN);
         // The fires are spread over the kills, so that tasks run at each of them.
-        while fired < TASKS * kill / kills {
-            let path = format!("/api/v1/schedules/{}/run-now", names[fired % AGENTS]);
-            web.post(&path, &json!({})).expect(200);
-            fired += 1;
-        }
-        std::thread::sleep(until.saturating_duration_since(Instant::now()));
-        met += usize::from(!tasks(&web, "&status=running").is_empty());
+        fire(&web, &names, &mut fired, (TASKS * kill as usize).div_ceil(kills as usize));
+        sleep_until(at);
+        met += u32::from(!tasks(&web, "&status=running").is_empty());
         assert!(web.server.kill(), "it ended by itself: {}", web.server.printed());
         web = web.again(&lab);
     }
     println!("{kills} kills in {:?}; tasks ran at {met} of them", since.elapsed());
     assert!(kills == 0 || met * 2 > kills, "tasks ran at {met} of {kills} kills");
+    fire(&web, &names, &mut fired, TASKS);
     let since = Instant::now();
     while !(tasks(&web, "&status=pending").is_empty() && tasks(&web, "&status=running").is_empty()) {
         assert!(since.elapsed() < PATIENCE, "{:#?}", tasks(&web, ""));
@@ -88,7 +103,7 @@ fn kills_of_the_server_while_tasks_run_lose_none_and_cost_no_retry() {
 }
 
 /// Each fire is one task that completed once, whatever was killed.
-fn account(web: &Web, names: &[String], kills: usize) {
+fn account(web: &Web, names: &[String], kills: u32) {
     let all = tasks(web, "");
     assert_eq!(all.len(), TASKS);
     let mut interrupted = 0;
@@ -118,9 +133,8 @@ fn account(web: &Web, names: &[String], kills: usize) {
 fn a_task_that_is_cut_off_too_often_fails_with_the_reason_and_a_person_retries_it() {
     let lab = Lab::empty();
     fs::create_dir_all(lab.path("work")).expect("ours");
-    // Waits that the test can see.
-    fs::create_dir_all(lab.home()).expect("ours");
     agent(&lab, "stuck", STUCK, &["--dir", "work:/work"]);
+    // Without a wait that the test would have to sit out.
     fs::write(lab.home().join("server.toml"), "[scheduler]\ninterruption_backoff_ms_first = 10\n").expect("ours");
     let options = ["--paused", "--retries-max", "0", "--interruptions-max", "1"];
     lab.run(&[&["schedule", "add", "s", "--agent", "stuck"][..], &options].concat()).expect(0);
