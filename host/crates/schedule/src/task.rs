@@ -228,11 +228,12 @@ impl ScheduledTask {
         u32::try_from(failed.count()).unwrap_or(u32::MAX)
     }
 
-    /// Whether its attempt is a retry: another one, after one that ended by itself.
+    /// True when its attempt is a retry that just began: another one, after one that ended by itself.
     #[must_use]
     pub fn is_retry(&self) -> bool {
         let before = self.attempts.iter().rev().nth(1).and_then(|attempt| attempt.outcome.as_ref());
-        before.is_some_and(|outcome| *outcome != AttemptOutcome::Interrupted)
+        // With progress it is a run that goes on in its attempt.
+        self.progress.is_none() && before.is_some_and(|outcome| *outcome != AttemptOutcome::Interrupted)
     }
 
     /// Begins an attempt, or goes on with the one that was interrupted.

@@ -410,7 +410,7 @@ pub struct ArtifactOutcomeView {
     pub base_version: u64,
     /// The version at its end.
     pub version: u64,
-    /// Whether the execution made that version. Otherwise another run or a person did while it ran, and it stays whole.
+    /// True when the execution made that version. False: another run or a person did while it ran, and it stays whole.
     pub saved: bool,
 }
 

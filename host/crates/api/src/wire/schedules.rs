@@ -336,7 +336,7 @@ pub struct AttemptDetails {
     /// The reason of its failure.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub error: Option<String>,
-    /// Whether the host ended while it ran, which counts as no retry.
+    /// True when the host ended while it ran, which counts as no retry.
     pub interrupted: bool,
     /// Its result; null while it runs, and in lists.
     #[cfg_attr(feature = "schema", schema(required = true))]

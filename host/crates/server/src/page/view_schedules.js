@@ -86,7 +86,14 @@ const columns = (refresh) => [
     name: "Next",
     cell: (one) => [
       nextFires(one),
-      one.last_skipped?.detail && h("span", { class: "sub" }, "last refused ", when(one.last_skipped.last_ms), `: ${one.last_skipped.detail}`),
+      one.last_skipped?.detail &&
+        h(
+          "span",
+          { class: "sub" },
+          "last refused ",
+          when(one.last_skipped.last_ms),
+          `: ${one.last_skipped.detail}`,
+        ),
     ],
   },
   {
