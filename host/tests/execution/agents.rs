@@ -304,7 +304,8 @@ fn a_task_that_fails_each_time_has_four_attempts_and_can_be_seen() {
     let tasks = bench.work_off();
     assert_eq!((&tasks[0]["status"], &tasks[0]["retry_count"]), (&json!("failed"), &json!(1)), "{tasks:#?}");
     let id = tasks[0]["id"].as_str().expect("a name");
-    refused(&bench.lab.run(&["schedule", "retry", id]), &["exceeded max retry attempts (1/1)"]);
+    assert_eq!(tasks[0]["failure_reason"], "retries_exceeded", "{tasks:#?}");
+    assert_eq!(tasks[0]["failure"], "it ended with exit code 1", "{tasks:#?}");
     assert_eq!(bench.tasks(&["--status", "failed"]).len(), 1);
     assert_eq!(bench.tasks(&["--status", "completed"]).len(), 0);
     let artifact = bench.artifact("never");
@@ -312,6 +313,13 @@ fn a_task_that_fails_each_time_has_four_attempts_and_can_be_seen() {
         (&artifact["run_count"], &artifact["state"]["recent_errors"][0]["error"]),
         (&json!(1), &json!("it ended with exit code 1"))
     );
+    // A person may always retry, however often it failed.
+    for attempts in [3, 4] {
+        bench.lab.run(&["schedule", "retry", id]).expect(0);
+        let tasks = bench.work_off();
+        assert_eq!(tasks[0]["attempts"].as_array().map(Vec::len), Some(attempts), "{tasks:#?}");
+        assert_eq!(tasks[0]["status"], "failed", "{tasks:#?}");
+    }
 }
 
 #[test]
@@ -436,7 +444,11 @@ fn what_cannot_be_is_refused_with_what_to_do() {
         (&["schedule", "add", "s", "--agent", "a", "--cron", "60 * * * *"], &["invalid cron expression"]),
         (&["schedule", "add", "s", "--agent", "a", "--cron", "@daily", "--timezone", "Mars/X"], &["no time zone"]),
         (&["schedule", "add", "s", "--agent", "a", "--every", "0s"], &["an interval is 1 second"]),
-        (&["schedule", "add", "s", "--agent", "a", "--retries-max", "4"], &["`retries_max` is 4"]),
+        (&["schedule", "add", "s", "--agent", "a", "--retries-max", "101"], &["`retries_max` is 101"]),
+        (&["schedule", "add", "s", "--agent", "a", "--queue-max", "0"], &["`queue_max` is 0", "1 to 10000"]),
+        (&["schedule", "add", "s", "--agent", "a", "--backoff-ms-first", "0"], &["`backoff_ms_first` is 0"]),
+        (&["schedule", "add", "s", "--agent", "a", "--backoff-factor", "11"], &["`backoff_factor` is 11"]),
+        (&["schedule", "add", "s", "--agent", "a", "--interruptions-max", "101"], &["`interruptions_max` is 101"]),
         (&["schedule", "add", "by-hand", "--agent", "a"], &["choose another name"]),
         (&["schedule", "show", "s"], &["there is no schedule `s`", "schedule list"]),
         (&["schedule", "run-now", "s"], &["there is no schedule `s`"]),
@@ -475,6 +487,23 @@ fn a_schedule_is_seen_switched_off_and_on_and_removed() {
     assert_eq!(lab.json(&["schedule", "pause", "s"])["next_ms"], json!([]));
     assert_eq!(lab.json(&["schedule", "resume", "s"])["next_ms"].as_array().map(Vec::len), Some(5));
     lab.run(&["schedule", "run-now", "s"]).expect(0);
+    // Its queue holds one task, and tells the fire that it refuses.
+    let options = ["--every", "60m", "--queue-max", "1", "--backoff-ms-first", "700000", "--replace"];
+    lab.run(&[&["schedule", "add", "s", "--agent", "a"][..], &options].concat()).expect(0);
+    let limit = "1 of at most 1 tasks of the schedule wait (`queue_max`)";
+    refused(&lab.run(&["schedule", "run-now", "s"]), &["the queue is full", limit]);
+    let shown = lab.json(&["schedule", "show", "s"]);
+    assert_eq!(
+        (&shown["last_skipped"]["reason"], &shown["last_skipped"]["detail"]),
+        (&json!("queue_full"), &json!(limit))
+    );
+    assert_eq!((&shown["backoff_ms_first"], &shown["backoff_ms_max"]), (&json!(700_000), &json!(700_000)));
+    for args in [&["schedule", "list"][..], &["schedule", "show", "s"], &["schedule", "skipped", "s"]] {
+        let printed = lab.run(args).expect(0).stdout;
+        assert!(printed.contains(&format!("queue_full ({limit})")), "{args:?}: {printed}");
+    }
+    let status = lab.run(&["schedule", "status"]).expect(0).stdout;
+    assert!(status.contains("1 of at most 10000 wait"), "{status}");
     lab.run(&["schedule", "remove", "s"]).expect(0);
     let tasks = bench.tasks(&[]);
     assert_eq!((&tasks[0]["status"], &tasks[0]["attempts"]), (&json!("failed"), &json!([])), "{tasks:#?}");

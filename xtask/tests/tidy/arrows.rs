@@ -251,10 +251,12 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "longhaul-agents",
             "longhaul-api",
+            "longhaul-config",
             "longhaul-core",
             "longhaul-exec",
             "longhaul-home",
             "longhaul-notify",
+            "longhaul-records",
             "longhaul-schedule",
         ],
     ),

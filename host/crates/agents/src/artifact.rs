@@ -1,5 +1,8 @@
 //! The artifact that a run passes to the next run of the same agent. Its head has a version that only grows, also over
 //! a clearing, so that a writer who names the version that they saw never overwrites a newer one.
+//!
+//! A run names the version that it began with. Of runs that overlap, the first to end is taken over whole; the others are
+//! counted as conflicts and change nothing, so that no version mixes the states of two runs.
 
 use crate::AgentError;
 use longhaul_core::Name;
@@ -40,6 +43,9 @@ pub struct ArtifactHead {
     pub version: u64,
     /// The artifact; none before the first run, and after a clearing.
     pub artifact: Option<Artifact>,
+    /// Runs that have ended since this version, and that had begun with an earlier one: they changed nothing.
+    #[serde(default)]
+    pub conflict_count: u64,
 }
 
 impl ArtifactHead {
@@ -77,10 +83,16 @@ impl ArtifactHead {
         }
     }
 
-    /// Runs that have ended so far.
+    /// Runs that have ended so far, those among them that changed nothing.
     #[must_use]
     pub fn run_count(&self) -> u64 {
-        self.artifact.as_ref().map_or(0, |artifact| artifact.run_count)
+        self.artifact.as_ref().map_or(0, |artifact| artifact.run_count).saturating_add(self.conflict_count)
+    }
+
+    /// The head after a run that had begun with another version: only the count of such runs changes.
+    #[must_use]
+    pub fn conflicted(&self) -> Self {
+        Self { conflict_count: self.conflict_count.saturating_add(1), ..self.clone() }
     }
 
     /// The head with another state, one version on.
@@ -103,13 +115,13 @@ impl ArtifactHead {
             version,
             made_by: next.made_by,
         };
-        Ok(Self { version, artifact: Some(artifact) })
+        Ok(Self { version, artifact: Some(artifact), conflict_count: 0 })
     }
 
     /// The head without an artifact, one version on.
     #[must_use]
     pub fn cleared(&self) -> Self {
-        Self { version: self.version + 1, artifact: None }
+        Self { version: self.version + 1, artifact: None, conflict_count: 0 }
     }
 }
 

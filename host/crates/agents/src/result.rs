@@ -33,9 +33,23 @@ pub struct ExecutionResult {
     /// The run, for an ask or a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
+    /// What became of the agent's artifact. None: it was not the last attempt of its task, or it never began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<ArtifactOutcome>,
     /// Remarks, such as a state that was refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// What became of an agent's artifact at the end of an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArtifactOutcome {
+    /// The version that the execution began with; 0 is none.
+    pub base_version: u64,
+    /// The version at its end.
+    pub version: u64,
+    /// True when the execution made that version. False: another run or a person did while it ran, and it stays whole.
+    pub saved: bool,
 }
 
 impl ExecutionResult {

@@ -273,3 +273,19 @@ fn hand_off(case: &Value) -> bool {
     assert_eq!(json!(head.artifact), *expected, "{id}");
     true
 }
+
+#[test]
+fn a_run_that_began_with_an_earlier_version_is_counted_and_changes_nothing() {
+    let first = ArtifactHead::default().with(&name("a"), next(json!({"n": 1}))).expect("it fits");
+    let after = first.conflicted().conflicted();
+    assert_eq!((after.version, &after.artifact, after.conflict_count), (1, &first.artifact, 2));
+    assert_eq!((first.run_count(), after.run_count()), (1, 3));
+    let stored = serde_json::to_vec(&after).expect("JSON");
+    assert_eq!(ArtifactHead::read(&name("a"), Some(&stored)), Ok(after.clone()));
+    // A row of an earlier version has no such count.
+    let mut earlier = serde_json::to_value(&first).expect("JSON");
+    earlier.as_object_mut().expect("an object").remove("conflict_count");
+    assert_eq!(ArtifactHead::read(&name("a"), Some(earlier.to_string().as_bytes())), Ok(first));
+    let later = after.with(&name("a"), next(json!({"n": 2}))).expect("it fits");
+    assert_eq!((later.version, later.conflict_count, after.cleared().run_count()), (2, 0, 0));
+}

@@ -3,7 +3,7 @@
 use longhaul_agents::{AgentPatch, AgentRecord, Artifact, ExecutionResult, NewAgent};
 use longhaul_core::Name;
 use longhaul_core::RunId;
-use longhaul_schedule::{Attempt, Schedule, Skipped, TaskCause, TaskId, TaskStatus};
+use longhaul_schedule::{Attempt, Schedule, Skipped, TaskCause, TaskFailure, TaskId, TaskStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -161,6 +161,9 @@ pub struct HandedArtifact {
     pub artifact: Option<Artifact>,
     /// The version, which a conditional change names. 0: no artifact was ever saved.
     pub version: u64,
+    /// The number of runs that ended since this version, and that had begun with an earlier one. They changed nothing.
+    #[serde(default)]
+    pub conflict_count: u64,
 }
 
 /// The kept versions of an artifact.
@@ -390,6 +393,9 @@ pub struct ScheduleView {
     pub open: Vec<TaskId>,
     /// The outcomes of its fires.
     pub tally: ScheduleTally,
+    /// The last of its fires that became no task, with the reason. None: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_skipped: Option<Skipped>,
 }
 
 /// The outcomes of the fires of a schedule, counted since it was first made.
@@ -425,12 +431,19 @@ pub struct TaskView {
     pub cause: TaskCause,
     /// The status of the task.
     pub status: TaskStatus,
-    /// The reason for which it does not run though it is due. None: it runs, has ended or is not due.
+    /// The reason for which it does not run though it is due, or for which it failed without an error of its own. None:
+    /// there is no such reason.
     pub waits_for: Option<String>,
     /// The number of retries so far.
     pub retry_count: u32,
     /// The most automatic retries.
     pub retries_max: u32,
+    /// The number of times that the host ended while it ran, since it last made progress.
+    pub interruption_count: u32,
+    /// The most of them.
+    pub interruptions_max: u32,
+    /// The reason for which it failed for good. None: it did not, or it was run by hand.
+    pub failure: Option<TaskFailure>,
     /// Its attempts, the first one first.
     pub attempts: Vec<AttemptView>,
     /// The time of its end, in milliseconds since 1970-01-01 UTC. None: it has not ended.
@@ -463,6 +476,8 @@ pub struct SchedulerStatus {
     pub running: usize,
     /// Number of waiting tasks.
     pub pending: usize,
+    /// Most waiting tasks. Fires beyond them become no tasks.
+    pub queue_max: u32,
     /// Number of schedules.
     pub schedules: usize,
     /// Time of the next fire or attempt, in milliseconds since 1970-01-01 UTC.

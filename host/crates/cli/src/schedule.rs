@@ -14,7 +14,9 @@ use longhaul_api::agents::{
 use longhaul_api::operations::ScheduleOperations as _;
 use longhaul_core::Name;
 use longhaul_core::fault;
-use longhaul_schedule::{Cron, Missed, RETRIES_MAX, Schedule, Trigger, When};
+use longhaul_schedule::{
+    Cron, INTERRUPTIONS_MAX, Missed, QUEUE_MAX, RETRIES_MAX, RetryBackoff, Schedule, Trigger, When,
+};
 use std::time::Duration;
 
 #[derive(Subcommand, Debug)]
@@ -76,7 +78,7 @@ pub enum ScheduleCommand {
         #[arg(long, value_name = "ID", conflicts_with_all = ["agent", "status", "limit", "offset"])]
         task: Option<String>,
     },
-    /// Retry a failed task, at most three times.
+    /// Retry a failed task, however often it was tried before.
     Retry {
         /// Id of the task.
         task: String,
@@ -142,9 +144,25 @@ pub struct AddArgs {
     /// Delay each fire by a random time up to this, in milliseconds; at most an hour.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     jitter_ms: u64,
-    /// The most retries of a failed task, after 2, 4 and 8 seconds; at most 3.
+    /// The most automatic retries of a failed task; at most 100.
     #[arg(long, value_name = "NUMBER", default_value_t = RETRIES_MAX)]
     retries_max: u32,
+    /// Wait so long before the first retry, in milliseconds; at most a day. Default 2000.
+    #[arg(long, value_name = "NUMBER")]
+    backoff_ms_first: Option<u64>,
+    /// Wait at most so long before a retry, in milliseconds; at most a day. Default 600000.
+    #[arg(long, value_name = "NUMBER")]
+    backoff_ms_max: Option<u64>,
+    /// Make each wait so many times as long as the one before; at most 10. Default 2.
+    #[arg(long, value_name = "NUMBER")]
+    backoff_factor: Option<u32>,
+    /// The most times in a row that the host may end while a task runs, without progress between them; at most 100.
+    /// They cost no retries.
+    #[arg(long, value_name = "NUMBER", default_value_t = INTERRUPTIONS_MAX)]
+    interruptions_max: u32,
+    /// The most waiting tasks of the schedule; a fire beyond them is skipped. At most 10000.
+    #[arg(long, value_name = "NUMBER", default_value_t = QUEUE_MAX)]
+    queue_max: u32,
     /// Replace a schedule with this name.
     #[arg(long)]
     replace: bool,
@@ -194,6 +212,13 @@ impl AddArgs {
             }
             (None, None, None) => Trigger::interval(longhaul_schedule::DEFAULT_INTERVAL_MINUTES * 60)?,
         };
+        let usual = RetryBackoff::default();
+        let ms_first = self.backoff_ms_first.unwrap_or(usual.ms_first);
+        let backoff = RetryBackoff {
+            ms_first,
+            ms_max: self.backoff_ms_max.unwrap_or_else(|| usual.ms_max.max(ms_first)),
+            factor: self.backoff_factor.unwrap_or(usual.factor),
+        };
         Ok(Schedule {
             enabled: !self.paused,
             overlap: self.overlap,
@@ -205,6 +230,9 @@ impl AddArgs {
             missed_max: self.missed_max,
             jitter_ms: self.jitter_ms,
             retries_max: self.retries_max,
+            backoff,
+            interruptions_max: self.interruptions_max,
+            queue_max: self.queue_max,
             ..Schedule::new(self.name, self.agent, trigger)
         })
     }

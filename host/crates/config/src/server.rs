@@ -1,7 +1,7 @@
-//! `server.toml` of the data directory: the address and access of the server, and the recipients of notifications about
-//! failed tasks.
+//! `server.toml` of the data directory: the address and access of the server, the limits of the scheduler, and the
+//! recipients of notifications about failed tasks.
 //!
-//! `[server]` is read when the server starts and at SIGHUP. Fields that only a start can change are reported then, and
+//! `[scheduler]` is read when a process comes to own the data directory. `[server]` is read when the server starts and at SIGHUP. Fields that only a start can change are reported then, and
 //! keep their value. `[notify]` is read whenever a notification may be due.
 
 use crate::notify::NotifyConfig;
@@ -23,6 +23,8 @@ const FILE_BYTES_MAX: u64 = 64 << 10;
 pub(crate) struct Written {
     /// The settings of the server.
     server: ServerSettings,
+    /// The limits of the scheduler.
+    scheduler: SchedulerSettings,
     /// The recipients of notifications about tasks of schedules that failed for good. Default: none.
     notify: Option<NotifyConfig>,
 }
@@ -45,6 +47,7 @@ impl Written {
     pub(crate) fn parse(text: &str) -> fault::Result<Self> {
         let written: Self = toml::from_str(text)?;
         written.server.check()?;
+        written.scheduler.check()?;
         written.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
         Ok(written)
     }
@@ -53,6 +56,50 @@ impl Written {
 /// `[notify]` of a data directory; none: no notifications are sent. A fault elsewhere in the file is a fault here, too.
 pub fn notify(home: &Path) -> fault::Result<Option<NotifyConfig>> {
     Ok(Written::read(home)?.notify)
+}
+
+/// `[scheduler]` of a data directory. A fault elsewhere in the file is a fault here, too.
+pub fn scheduler(home: &Path) -> fault::Result<SchedulerSettings> {
+    Ok(Written::read(home)?.scheduler)
+}
+
+/// `[scheduler]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SchedulerSettings {
+    /// Tasks of all schedules that may wait. A fire beyond them becomes no task, and is listed with the reason
+    /// `queue_full`. Default 10,000, and at most 100,000. Only a start changes it.
+    pub queue_max: u32,
+    /// The wait of a task before it is begun again after the host ended while it ran, in milliseconds. It doubles with
+    /// each further time in a row. Default 1,000. Only a start changes it.
+    pub interruption_backoff_ms_first: u64,
+    /// The longest such wait, in milliseconds. Default 60,000, and at most a day. Only a start changes it.
+    pub interruption_backoff_ms_max: u64,
+}
+
+impl Default for SchedulerSettings {
+    fn default() -> Self {
+        Self { queue_max: 10_000, interruption_backoff_ms_first: 1_000, interruption_backoff_ms_max: 60_000 }
+    }
+}
+
+impl SchedulerSettings {
+    /// Refuses a queue without a place, and waits that are none or longer than a day.
+    fn check(&self) -> fault::Result<()> {
+        const DAY_MS: u64 = 86_400_000;
+        let (first, max) = (self.interruption_backoff_ms_first, self.interruption_backoff_ms_max);
+        let figures = [
+            ("queue_max", u64::from(self.queue_max), 1, 100_000),
+            ("interruption_backoff_ms_first", first, 1, DAY_MS),
+            ("interruption_backoff_ms_max", max, first, DAY_MS),
+        ];
+        match figures.into_iter().find(|(_, value, least, most)| !(*least..=*most).contains(value)) {
+            Some((name, value, least, most)) => {
+                bail!("[scheduler] {name} is {value}; write a number from {least} to {most}")
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// `[server]`.
@@ -163,12 +210,21 @@ mod tests {
         assert_eq!((nothing.server, nothing.notify.is_none()), (ServerSettings::default(), true));
         assert_eq!(Written::parse("[server]\nhosts = ['a.example']").unwrap().server.hosts, ["a.example"]);
         assert!(Written::parse("[notify]\ncommand = ['true']").unwrap().notify.is_some());
+        assert_eq!(Written::parse("[server]\n").unwrap().scheduler, SchedulerSettings::default());
+        let edge = "[scheduler]\nqueue_max = 1\ninterruption_backoff_ms_first = 5\ninterruption_backoff_ms_max = 5";
+        assert_eq!(Written::parse(edge).unwrap().scheduler.interruption_backoff_ms_max, 5);
         for wrong in [
             "[server]\nlisten = '0.0.0.0:1'\ntokens = false",
             "[server]\nrequests_per_second = 0",
             "[server]\nbody_bytes_max = 17000000",
             "[server]\nno_such = 1",
             "[sever]\n",
+            "[scheduler]\nqueue_max = 0",
+            "[scheduler]\nqueue_max = 100001",
+            "[scheduler]\ninterruption_backoff_ms_first = 0",
+            "[scheduler]\ninterruption_backoff_ms_max = 999",
+            "[scheduler]\ninterruption_backoff_ms_max = 86400001",
+            "[scheduler]\nno_such = 1",
             "[notify]\n",
             "[notify]\ncommand = ['true']\nno_such = 1",
         ] {

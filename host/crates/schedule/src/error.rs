@@ -59,7 +59,19 @@ pub enum ScheduleError {
         /// The largest value.
         max: u64,
     },
-    /// The task has no retries left.
+    /// A value out of a range that does not begin with 0.
+    #[error("`{field}` is {value}, and {min} to {max} is allowed")]
+    Range {
+        /// The name of the setting.
+        field: &'static str,
+        /// The requested value.
+        value: u64,
+        /// The smallest value.
+        min: u64,
+        /// The largest value.
+        max: u64,
+    },
+    /// The task has no automatic retries left.
     #[error("exceeded max retry attempts ({count}/{max})")]
     Retries {
         /// The number of retries so far.

@@ -6,6 +6,7 @@
 //!
 //! It refuses to run anything, to read a clock or a disk, and to drop a fire silently.
 
+mod backoff;
 mod chain;
 mod cron;
 mod due;
@@ -16,13 +17,15 @@ mod step;
 mod task;
 mod trigger;
 
+pub use backoff::RetryBackoff;
 pub use cron::{Cron, NextError};
 pub use error::ScheduleError;
 pub use longhaul_core::Name;
-pub use schedule::{Missed, Schedule};
-pub use state::{ScheduleEntry, SchedulerState};
+pub use schedule::{Missed, QUEUE_MAX, Schedule};
+pub use state::{ScheduleEntry, SchedulerLimits, SchedulerState};
 pub use step::{FireOutcome, SchedulerAction, SchedulerInput, SkipReason, Skipped, edit, step};
 pub use task::{
-    Attempt, AttemptOutcome, RETRIES_MAX, ScheduledTask, TaskCause, TaskId, TaskStatus, retry_again, retry_delay_ms,
+    Attempt, AttemptOutcome, INTERRUPTED, INTERRUPTIONS_MAX, RETRIES_MAX, ScheduledTask, TaskCause, TaskFailure,
+    TaskId, TaskStatus, retry_again,
 };
 pub use trigger::{DEFAULT_CRON, DEFAULT_INTERVAL_MINUTES, Trigger, When};

@@ -1,13 +1,13 @@
 //! The state of a scheduler: its schedules, and the tasks that have not ended.
 
-use crate::{Name, Schedule, ScheduleError, ScheduledTask, TaskId, TaskStatus};
+use crate::{Name, RetryBackoff, Schedule, ScheduleError, ScheduledTask, TaskId, TaskStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The default number of tasks at once.
 pub(crate) const CONCURRENT_MAX: u32 = 5;
-/// The most waiting tasks. Further fires are recorded as skipped.
-pub(crate) const PENDING_MAX: usize = 10_000;
+/// The default number of waiting tasks of all schedules.
+const QUEUE_MAX_ALL: u32 = 10_000;
 /// Schedules at once.
 const SCHEDULES_MAX: usize = 10_000;
 
@@ -24,6 +24,23 @@ pub struct ScheduleEntry {
     pub started_ms: u64,
 }
 
+/// Limits for all schedules of a scheduler, which the operator sets. They are not stored with its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchedulerLimits {
+    /// The number of waiting tasks of all schedules. Default 10,000. Further fires are recorded as skipped.
+    pub queue_max: u32,
+    /// The waits after the host ended while a task ran. Default 1 second, twice as long with each further time in a
+    /// row, and at most a minute.
+    pub interruption_backoff: RetryBackoff,
+}
+
+impl Default for SchedulerLimits {
+    fn default() -> Self {
+        let interruption_backoff = RetryBackoff { ms_first: 1_000, ms_max: 60_000, factor: 2 };
+        Self { queue_max: QUEUE_MAX_ALL, interruption_backoff }
+    }
+}
+
 /// The state of a scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulerState {
@@ -36,6 +53,9 @@ pub struct SchedulerState {
     pub inactive: BTreeSet<Name>,
     /// The most tasks that run at once. Default 5.
     pub concurrent_max: u32,
+    /// Limits for all schedules.
+    #[serde(default)]
+    pub limits: SchedulerLimits,
     /// The latest time of an input; it does not go back when a clock does.
     pub now_ms: u64,
 }
@@ -47,6 +67,7 @@ impl Default for SchedulerState {
             tasks: BTreeMap::new(),
             inactive: BTreeSet::new(),
             concurrent_max: CONCURRENT_MAX,
+            limits: SchedulerLimits::default(),
             now_ms: 0,
         }
     }

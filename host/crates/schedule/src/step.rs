@@ -1,10 +1,10 @@
 //! The scheduler: `step(state, input) -> actions`.
 
 use crate::due::{self, Behind};
-use crate::state::{PENDING_MAX, ScheduleEntry};
+use crate::state::ScheduleEntry;
 use crate::{
-    AttemptOutcome, Name, Schedule, ScheduleError, ScheduledTask, SchedulerState, TaskCause, TaskId, TaskStatus,
-    Trigger, When, chain, retry_again,
+    AttemptOutcome, Name, Schedule, ScheduleError, ScheduledTask, SchedulerState, TaskCause, TaskFailure, TaskId,
+    TaskStatus, Trigger, When, chain,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,10 +29,24 @@ pub enum SchedulerInput {
         /// Any number that was not used for it in this millisecond.
         nonce: u64,
     },
-    /// A failed task is retried by hand.
+    /// A failed task is retried by hand, whatever its budgets and the queue are.
     Retry(Box<ScheduledTask>),
     /// An attempt ended.
     Ended(TaskId, AttemptOutcome),
+    /// A run of a task began, which goes on after an end of the host.
+    Began {
+        /// The task.
+        task: TaskId,
+        /// The version of the agent's artifact that it got.
+        artifact_version: u64,
+    },
+    /// The host ended while a task ran, or is about to.
+    Interrupted {
+        /// The task.
+        task: TaskId,
+        /// For a run that goes on: a number that changes with its work. None: the attempt is over.
+        progress: Option<u64>,
+    },
     /// A task could not start for now; it waits, with the reason.
     Deferred {
         /// The task.
@@ -81,6 +95,9 @@ pub struct Skipped {
     pub more: bool,
     /// The reason.
     pub why: SkipReason,
+    /// The reason in words, with the limit that was reached, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
 }
 
 /// The reason why a fire became no task.
@@ -155,12 +172,12 @@ fn take(
         SchedulerInput::Put(schedule) => put(state, schedule, now_ms, actions)?,
         SchedulerInput::Remove(name) => {
             state.entry(&name)?;
-            withdraw(state, |task| task.schedule == name, SkipReason::Withdrawn, actions);
+            withdraw(state, |task| task.schedule == name, SkipReason::Withdrawn, now_ms, actions);
             state.schedules.remove(&name);
         }
         SchedulerInput::Activate(agent, true) => drop(state.inactive.remove(&agent)),
         SchedulerInput::Activate(agent, false) => {
-            withdraw(state, |task| task.agent == agent, SkipReason::Inactive, actions);
+            withdraw(state, |task| task.agent == agent, SkipReason::Inactive, now_ms, actions);
             state.inactive.insert(agent);
         }
         SchedulerInput::Enable(name, enabled) => enable(state, &name, enabled, now_ms, actions)?,
@@ -170,6 +187,8 @@ fn take(
         }
         SchedulerInput::Retry(task) => retry(state, *task, now_ms)?,
         SchedulerInput::Ended(task, outcome) => ended(state, &task, outcome, now_ms, actions),
+        SchedulerInput::Began { task, artifact_version } => began(state, &task, artifact_version),
+        SchedulerInput::Interrupted { task, progress } => interrupted(state, &task, progress, now_ms, actions),
         SchedulerInput::Deferred { task, reason, until_ms } => deferred(state, &task, reason, until_ms),
         SchedulerInput::ConcurrentMax(max) => state.concurrent_max = max.max(1),
     }
@@ -190,7 +209,7 @@ fn put(
     let started_ms = state.schedules.get(&name).map_or(0, |entry| entry.started_ms);
     let is_new_trigger = state.schedules.get(&name).is_none_or(|entry| entry.schedule.trigger != schedule.trigger);
     if !schedule.enabled || is_new_trigger {
-        withdraw(state, |task| task.schedule == name, SkipReason::Withdrawn, actions);
+        withdraw(state, |task| task.schedule == name, SkipReason::Withdrawn, now_ms, actions);
     }
     let entry = ScheduleEntry { schedule, anchor_ms: now_ms, next_ms: None, started_ms };
     let kept = state.schedules.insert(name.clone(), entry);
@@ -220,7 +239,7 @@ fn enable(
     entry.anchor_ms = now_ms;
     arm(entry, now_ms);
     if !enabled {
-        withdraw(state, |task| task.schedule == *name, SkipReason::Withdrawn, actions);
+        withdraw(state, |task| task.schedule == *name, SkipReason::Withdrawn, now_ms, actions);
     }
     Ok(())
 }
@@ -235,26 +254,25 @@ fn withdraw(
     state: &mut SchedulerState,
     is_meant: impl Fn(&ScheduledTask) -> bool,
     why: SkipReason,
+    now_ms: u64,
     actions: &mut Vec<SchedulerAction>,
 ) {
+    let (failure, reason) = match why {
+        SkipReason::Inactive => (TaskFailure::Inactive, "its agent was switched off"),
+        _ => (TaskFailure::Withdrawn, "its schedule was switched off or taken away"),
+    };
     let waiting: Vec<TaskId> = state.pending().filter(|task| is_meant(task)).map(|task| task.id.clone()).collect();
     for id in waiting {
         let Some(mut task) = state.tasks.remove(&id) else { continue };
         if task.attempts.is_empty() {
-            actions.push(skipped(&task.schedule, task.fire_ms, why));
+            actions.push(skipped(&task.schedule, task.fire_ms, why, None));
         }
-        task.status = TaskStatus::Failed;
-        let what = if why == SkipReason::Inactive {
-            "its agent was switched off"
-        } else {
-            "its schedule was switched off or taken away"
-        };
-        task.waits_for = Some(what.to_owned());
+        task.withdraw(failure, reason, now_ms);
         actions.push(SchedulerAction::Ended(task));
     }
 }
 
-fn skipped(schedule: &Name, fire_ms: u64, why: SkipReason) -> SchedulerAction {
+fn skipped(schedule: &Name, fire_ms: u64, why: SkipReason, detail: Option<String>) -> SchedulerAction {
     let schedule = schedule.clone();
     SchedulerAction::Note(FireOutcome::Skipped(Skipped {
         schedule,
@@ -263,6 +281,7 @@ fn skipped(schedule: &Name, fire_ms: u64, why: SkipReason) -> SchedulerAction {
         count: 1,
         more: false,
         why,
+        detail,
     }))
 }
 
@@ -270,8 +289,7 @@ fn retry(state: &mut SchedulerState, mut task: ScheduledTask, now_ms: u64) -> Re
     if task.status != TaskStatus::Failed {
         return Err(ScheduleError::NotFailed { task: task.id.to_string(), status: task.status.word() });
     }
-    retry_again(task.retry_count(), task.retries_max)?;
-    (task.status, task.due_ms, task.waits_for) = (TaskStatus::Pending, now_ms, None);
+    task.revive(now_ms);
     state.tasks.insert(task.id.clone(), task);
     Ok(())
 }
@@ -286,7 +304,26 @@ fn ended(
     // A second report of one end changes nothing.
     let Some(task) = state.tasks.get_mut(id).filter(|task| task.status == TaskStatus::Running) else { return };
     task.end(outcome, now_ms);
-    if task.status == TaskStatus::Pending {
+    leave(state, id, now_ms, actions);
+}
+
+fn interrupted(
+    state: &mut SchedulerState,
+    id: &TaskId,
+    progress: Option<u64>,
+    now_ms: u64,
+    actions: &mut Vec<SchedulerAction>,
+) {
+    let backoff = state.limits.interruption_backoff;
+    let Some(task) = state.tasks.get_mut(id).filter(|task| task.status == TaskStatus::Running) else { return };
+    task.interrupt(progress, now_ms, &backoff);
+    leave(state, id, now_ms, actions);
+}
+
+/// Removes a task that has ended for good, and starts those that follow it.
+fn leave(state: &mut SchedulerState, id: &TaskId, now_ms: u64, actions: &mut Vec<SchedulerAction>) {
+    let is_over = |task: &ScheduledTask| matches!(task.status, TaskStatus::Completed | TaskStatus::Failed);
+    if !state.tasks.get(id).is_some_and(is_over) {
         return;
     }
     let Some(task) = state.tasks.remove(id) else { return };
@@ -312,10 +349,17 @@ fn start_followers(state: &mut SchedulerState, task: &ScheduledTask, now_ms: u64
     }
 }
 
+fn began(state: &mut SchedulerState, id: &TaskId, artifact_version: u64) {
+    let task = state.tasks.get_mut(id).filter(|task| task.status == TaskStatus::Running);
+    if let Some(attempt) = task.and_then(|task| task.attempts.last_mut()) {
+        attempt.artifact_version = attempt.artifact_version.or(Some(artifact_version));
+    }
+}
+
 fn deferred(state: &mut SchedulerState, id: &TaskId, reason: String, until_ms: u64) {
     let Some(task) = state.tasks.get_mut(id).filter(|task| task.status == TaskStatus::Running) else { return };
-    // It never started.
-    task.attempts.pop();
+    // It never started, unless it goes on with a run that an end of the host interrupted.
+    task.attempts.pop_if(|attempt| attempt.artifact_version.is_none());
     (task.status, task.due_ms, task.waits_for) = (TaskStatus::Pending, until_ms, Some(reason));
 }
 
@@ -332,7 +376,8 @@ fn fire_due(state: &mut SchedulerState, actions: &mut Vec<SchedulerAction>) {
         let found = due::look(&entry, now_ms);
         if let Some(Behind { first_ms, last_ms, count, more }) = found.missed {
             let schedule = name.clone();
-            let skipped = Skipped { schedule, first_ms, last_ms, count, more, why: SkipReason::Missed };
+            let why = SkipReason::Missed;
+            let skipped = Skipped { schedule, first_ms, last_ms, count, more, why, detail: None };
             actions.push(SchedulerAction::Note(FireOutcome::Skipped(skipped)));
         }
         for fire_ms in &found.run {
@@ -360,16 +405,16 @@ fn add(
         return;
     }
     if state.inactive.contains(&schedule.agent) {
-        return actions.push(skipped(&schedule.name, fire_ms, SkipReason::Inactive));
+        return actions.push(skipped(&schedule.name, fire_ms, SkipReason::Inactive, None));
     }
     // Fires that catch up, are chained or are requested are tasks of their own.
     let is_usual = cause == TaskCause::Time && schedule.missed != crate::Missed::All;
     let waits = state.pending().any(|task| task.schedule == schedule.name && task.attempts.is_empty());
     if is_usual && waits {
-        return actions.push(skipped(&schedule.name, fire_ms, SkipReason::StillWaiting));
+        return actions.push(skipped(&schedule.name, fire_ms, SkipReason::StillWaiting, None));
     }
-    if state.pending().count() >= PENDING_MAX {
-        return actions.push(skipped(&schedule.name, fire_ms, SkipReason::QueueFull));
+    if let Some(limit) = full_queue(state, schedule) {
+        return actions.push(skipped(&schedule.name, fire_ms, SkipReason::QueueFull, Some(limit)));
     }
     let task = ScheduledTask {
         id: id.clone(),
@@ -381,10 +426,27 @@ fn add(
         status: TaskStatus::Pending,
         attempts: Vec::new(),
         retries_max: schedule.retries_max,
+        backoff: schedule.backoff,
+        interruptions_max: schedule.interruptions_max,
+        interruptions: 0,
+        progress: None,
         waits_for: None,
+        failure: None,
     };
     state.tasks.insert(id.clone(), task);
     actions.push(SchedulerAction::Note(FireOutcome::Task(id)));
+}
+
+/// The limit of the queue that leaves no place for a task of this schedule, in words.
+fn full_queue(state: &SchedulerState, schedule: &Schedule) -> Option<String> {
+    let waits = |of: &ScheduledTask| of.schedule == schedule.name;
+    let (own, all) = (state.pending().filter(|task| waits(task)).count(), state.pending().count());
+    let (own_max, all_max) = (schedule.queue_max, state.limits.queue_max);
+    if own >= usize::try_from(own_max).unwrap_or(usize::MAX) {
+        return Some(format!("{own} of at most {own_max} tasks of the schedule wait (`queue_max`)"));
+    }
+    let is_full = all >= usize::try_from(all_max).unwrap_or(usize::MAX);
+    is_full.then(|| format!("{all} of at most {all_max} tasks wait (`queue_max` of `[scheduler]` in server.toml)"))
 }
 
 /// Starts due tasks while there is capacity, and sets the reason to wait of the others.

@@ -1,7 +1,7 @@
 //! The suite `schedule` of `$LONGHAUL_CASES`, and the cases of `executor_tasks` about retries.
 
 use longhaul_schedule::{
-    Cron, Name, Schedule, SchedulerInput, SchedulerState, Trigger, retry_again, retry_delay_ms, step,
+    Cron, Name, RetryBackoff, Schedule, SchedulerInput, SchedulerState, Trigger, retry_again, step,
 };
 use serde_json::Value;
 use std::path::PathBuf;
@@ -100,7 +100,8 @@ fn cases_of_retries_hold() {
     for case in cases {
         let figure = |field: &str| case[field].as_u64().and_then(|figure| u32::try_from(figure).ok());
         if let Some(attempt) = figure("attempt") {
-            assert_eq!(Some(retry_delay_ms(attempt)), case["expected_delay_s"].as_u64().map(|s| s * 1000), "{case}");
+            let delay_ms = RetryBackoff::default().delay_ms(attempt);
+            assert_eq!(Some(delay_ms), case["expected_delay_s"].as_u64().map(|s| s * 1000), "{case}");
         } else {
             let (count, max) = (figure("retry_count").expect("a count"), figure("max").expect("a max"));
             let found = retry_again(count, max).map_err(|error| format!("error: {error}"));

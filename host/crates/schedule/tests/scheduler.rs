@@ -1,8 +1,8 @@
 //! The scheduler, moved through hours and years by hand.
 
 use longhaul_schedule::{
-    AttemptOutcome, Cron, FireOutcome, Missed, Name, Schedule, ScheduleError, SchedulerAction, SchedulerInput,
-    SchedulerState, SkipReason, Skipped, TaskId, Trigger, When, edit, step,
+    AttemptOutcome, Cron, FireOutcome, Missed, Name, RetryBackoff, Schedule, ScheduleError, SchedulerAction,
+    SchedulerInput, SchedulerState, SkipReason, Skipped, TaskFailure, TaskId, Trigger, When, edit, step,
 };
 
 const HOUR: u64 = 3_600_000;
@@ -105,9 +105,7 @@ fn a_task_that_fails_is_tried_again_after_2_4_and_8_seconds_and_then_never() {
     assert!(started.iter().all(|id| *id == started[0]), "the same task");
     let Some(SchedulerAction::Ended(task)) = bench.actions.last() else { panic!("{:?}", bench.actions.last()) };
     assert_eq!((task.attempts.len(), task.status.word()), (4, "failed"));
-    let error =
-        step(&mut bench.state, SchedulerInput::Retry(Box::new(task.clone())), bench.now_ms).expect_err("refused");
-    assert_eq!(error.to_string(), "exceeded max retry attempts (3/3)");
+    assert_eq!(task.failure, Some(TaskFailure::RetriesExceeded));
 }
 
 #[test]
@@ -379,10 +377,37 @@ fn what_cannot_be_is_refused_with_what_to_write() {
     for wrong in ["", "../x", ".hidden", "a b", "ä", &"x".repeat(65)] {
         assert!(Name::try_from(wrong.to_owned()).is_err(), "{wrong}");
     }
-    let mut schedule = hourly("a");
-    schedule.retries_max = 4;
-    let error = step(&mut SchedulerState::default(), SchedulerInput::Put(schedule), 0).expect_err("refused");
-    assert_eq!(error.to_string(), "`retries_max` is 4, and at most 3 is allowed");
+    let backoff = |ms_first, ms_max, factor| RetryBackoff { ms_first, ms_max, factor };
+    let usual = hourly("a");
+    for (schedule, text) in [
+        (Schedule { retries_max: 101, ..usual.clone() }, "`retries_max` is 101, and at most 100 is allowed"),
+        (
+            Schedule { interruptions_max: 101, ..usual.clone() },
+            "`interruptions_max` is 101, and at most 100 is allowed",
+        ),
+        (Schedule { queue_max: 0, ..usual.clone() }, "`queue_max` is 0, and 1 to 10000 is allowed"),
+        (Schedule { queue_max: 10_001, ..usual.clone() }, "`queue_max` is 10001, and 1 to 10000 is allowed"),
+        (
+            Schedule { backoff: backoff(0, 1, 1), ..usual.clone() },
+            "`backoff_ms_first` is 0, and 1 to 86400000 is allowed",
+        ),
+        (
+            Schedule { backoff: backoff(5, 4, 1), ..usual.clone() },
+            "`backoff_ms_max` is 4, and 5 to 86400000 is allowed",
+        ),
+        (Schedule { backoff: backoff(1, 1, 11), ..usual.clone() }, "`backoff_factor` is 11, and 1 to 10 is allowed"),
+    ] {
+        let error = step(&mut SchedulerState::default(), SchedulerInput::Put(schedule), 0).expect_err("refused");
+        assert_eq!(error.to_string(), text);
+    }
+    let largest = Schedule {
+        retries_max: 100,
+        interruptions_max: 100,
+        queue_max: 10_000,
+        backoff: backoff(86_400_000, 86_400_000, 10),
+        ..usual
+    };
+    step(&mut SchedulerState::default(), SchedulerInput::Put(largest), 0).expect("the largest values");
     let error = step(&mut SchedulerState::default(), SchedulerInput::Remove(name("b")), 0).expect_err("refused");
     assert_eq!(error.to_string(), "there is no schedule `b`; `longhaul schedule list` shows them");
 }

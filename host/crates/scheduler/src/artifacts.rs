@@ -17,7 +17,7 @@ impl SchedulerService {
         let Some(version) = version else { return Ok(handed(rows::head(&*self.store, &name)?)) };
         let found = rows::artifacts(&*self.store, &name)?.into_iter().find(|artifact| artifact.version == version);
         let artifact = found.ok_or_else(|| AgentError::NoVersion { name: name.to_string(), version })?;
-        Ok(HandedArtifact { version: artifact.version, artifact: Some(artifact) })
+        Ok(HandedArtifact { version: artifact.version, artifact: Some(artifact), conflict_count: 0 })
     }
 
     /// Replaces the artifact of an agent.
@@ -65,7 +65,10 @@ impl SchedulerService {
             Ok(head) => head,
             // A person may replace an unreadable artifact, but must not count as having seen it.
             Err(error) if version.is_some() => bail!("{error:#}; leave the version out for that"),
-            Err(_) => ArtifactHead { version: rows::last_version(&*self.store, name)?, artifact: None },
+            Err(_) => {
+                let version = rows::last_version(&*self.store, name)?;
+                ArtifactHead { version, ..ArtifactHead::default() }
+            }
         };
         head.expect(name, version)?;
         let (head, now_ms) = (&head, self.clock.now_ms());
@@ -79,5 +82,5 @@ impl SchedulerService {
 }
 
 fn handed(head: ArtifactHead) -> HandedArtifact {
-    HandedArtifact { version: head.version, artifact: head.artifact }
+    HandedArtifact { version: head.version, artifact: head.artifact, conflict_count: head.conflict_count }
 }

@@ -1,6 +1,8 @@
 //! One attempt at a task: it loads the agent's artifact, executes its code, summarises and saves the result. The end of
-//! the task, the new artifact, and the scheduler's new state are one transaction.
+//! the task, the new artifact, and the scheduler's new state are one transaction. An attempt that the host interrupts is
+//! stored as such, and costs the task no retry.
 
+use crate::interruptions;
 use crate::rows::{self, ScheduleTransaction};
 use crate::schedules;
 use crate::service::{SchedulerService, StateGuard, lock};
@@ -8,11 +10,15 @@ use crate::summary;
 use crate::work::{AgentExecutor, AgentWork, BY_HAND, NewAttempt, end_by_hand, outcome};
 use futures_util::FutureExt as _;
 use longhaul_agents::compress::{self, FinishedRun};
-use longhaul_agents::{AdmissionDecision, AdmissionRequest, ArtifactHead, ExecutionResult, NewArtifactVersion};
+use longhaul_agents::{
+    AdmissionDecision, AdmissionRequest, ArtifactHead, ArtifactOutcome, ExecutionResult, NewArtifactVersion,
+};
 use longhaul_api::agents::{AgentExecution, ExecuteAgent};
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_schedule::{Attempt, RETRIES_MAX, ScheduledTask, SchedulerInput, TaskCause, TaskId, TaskStatus};
+use longhaul_schedule::{
+    Attempt, INTERRUPTIONS_MAX, RETRIES_MAX, RetryBackoff, ScheduledTask, SchedulerInput, TaskCause, TaskId, TaskStatus,
+};
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -58,8 +64,11 @@ impl SchedulerService {
                 return self.ended(&task, None, &result, &stopping).await;
             }
         };
-        self.crash.reach("agents.before-run");
         let is_run = work.record.agent.code.is_run();
+        if is_run {
+            self.began(&work).await;
+        }
+        self.crash.reach("agents.before-run");
         let executed = tokio::select! {
             executed = carry_out(&*agent_executor, &work) => executed,
             () = grace(&mut stopping, is_run) => None,
@@ -69,7 +78,7 @@ impl SchedulerService {
             // The run continues from its state when a scheduler works again.
             None if is_run && stops_soon(&mut stopping).await => return,
             None if is_run => ExecutionResult::failed("its run was let go of, and goes on with the next attempt", true),
-            None => ExecutionResult::failed("the host stopped before it had ended", true),
+            None => return self.interrupted(&task, &stopping).await,
         };
         self.crash.reach("agents.ran");
         self.ended(&task, Some(&work), &result, &stopping).await;
@@ -129,6 +138,9 @@ impl SchedulerService {
         let mut writing = ScheduleTransaction::new(&*self.store, self.clock.now_ms());
         match (work, over) {
             (Some(work), _) => {
+                if let Some(attempt) = task.attempts.last_mut().filter(|_| work.record.agent.code.is_run()) {
+                    attempt.artifact_version = Some(work.head.version);
+                }
                 writing.begin_by_hand(&task)?;
                 self.commit(writing.finish()?).await?;
                 lock(&self.by_hand).insert(name.clone(), task.id.clone());
@@ -158,9 +170,14 @@ impl SchedulerService {
             due_ms: now_ms,
             cause,
             status: TaskStatus::Running,
-            attempts: vec![Attempt { started_ms: now_ms, ended_ms: None, outcome: None }],
+            attempts: vec![Attempt::begun(now_ms)],
             retries_max: RETRIES_MAX,
+            backoff: RetryBackoff::default(),
+            interruptions_max: INTERRUPTIONS_MAX,
+            interruptions: 0,
+            progress: None,
             waits_for: None,
+            failure: None,
         })
     }
 
@@ -208,6 +225,34 @@ impl SchedulerService {
         }
     }
 
+    /// Stores the version of the artifact with which a run begins; a run that goes on keeps its own. Without it, the run
+    /// counts as begun with the version of the attempt that ends it.
+    async fn began(&self, work: &AgentWork) {
+        let (task, artifact_version) = (work.task.id.clone(), work.head.version);
+        if let Err(error) = self.take(SchedulerInput::Began { task, artifact_version }).await {
+            tracing::warn!(task = %work.task.id, "the version of its artifact could not be stored: {error:#}");
+        }
+    }
+
+    /// Stores that the host interrupts an attempt, as [`Self::ended`] stores its end.
+    async fn interrupted(&self, task: &ScheduledTask, stopping: &watch::Receiver<bool>) {
+        while let Err(error) = self.interrupt(task).await {
+            tracing::warn!(task = %task.id, "that it is interrupted could not be stored: {error:#}");
+            if *stopping.borrow() {
+                return;
+            }
+            tokio::time::sleep(STORE_WAIT).await;
+        }
+    }
+
+    async fn interrupt(&self, task: &ScheduledTask) -> fault::Result<()> {
+        let mut turn = self.turn().await?;
+        let (state, actions) = turn.next(SchedulerInput::Interrupted { task: task.id.clone(), progress: None })?;
+        let mut writing = ScheduleTransaction::new(&*self.store, self.clock.now_ms());
+        interruptions::put(&mut writing, &self.notifier, task, &actions)?;
+        turn.keep(state, &actions, writing).await
+    }
+
     pub(super) async fn take(&self, input: SchedulerInput) -> fault::Result<()> {
         self.turn().await?.take(input).await
     }
@@ -249,9 +294,9 @@ impl SchedulerService {
         let mut turn = self.turn().await?;
         let now_ms = self.clock.now_ms();
         let mut writing = ScheduleTransaction::new(&*self.store, now_ms);
-        let mut head = None;
+        let mut next = None;
         if let (Some(work), Some(handed)) = (work, &handed) {
-            head = self.next_head(work, handed, &mut result, now_ms);
+            next = self.next_head(work, handed, &mut result, now_ms);
         }
         let (state, actions) = match task.schedule.as_str() == BY_HAND && !turn.state().tasks.contains_key(&task.id) {
             true => {
@@ -263,8 +308,14 @@ impl SchedulerService {
             false => turn.next(SchedulerInput::Ended(task.id.clone(), outcome(&result)))?,
         };
         let is_over = !turn.state().tasks.contains_key(&task.id) || !state.tasks.contains_key(&task.id);
-        if let (true, Some(head)) = (is_over, &head) {
+        if let (true, Some((head, outcome))) = (is_over, &next) {
             writing.head(&task.agent, head)?;
+            result.artifact = Some(*outcome);
+            if !outcome.saved {
+                let note = conflict_note(head, outcome);
+                tracing::warn!(agent = %task.agent, task = %task.id, "{note}");
+                result.notes.push(note);
+            }
         }
         writing.result(task, &result)?;
         writing.tell(&self.notifier, &actions, &result)?;
@@ -292,14 +343,15 @@ impl SchedulerService {
         PrintedResult { printed, summary }
     }
 
-    /// The artifact after the task; none when it cannot be kept, which the result then reports.
+    /// The artifact after the task: a new version on that with which it began, or else the present one as it is. None
+    /// when it cannot be kept, which the result then reports.
     fn next_head(
         &self,
         work: &AgentWork,
         handed: &PrintedResult,
         result: &mut ExecutionResult,
         now_ms: u64,
-    ) -> Option<ArtifactHead> {
+    ) -> Option<(ArtifactHead, ArtifactOutcome)> {
         let name = &work.task.agent;
         let now = match rows::head(&*self.store, name) {
             Ok(now) => now,
@@ -308,20 +360,21 @@ impl SchedulerService {
                 return None;
             }
         };
-        // A person who changed the artifact meanwhile meant the next run.
-        let is_changed = now.version != work.head.version;
-        let printed = handed.printed.state.clone().filter(|_| result.success);
-        if is_changed && printed.is_some() {
-            let note = "the artifact of its agent was changed while it ran, so the state that it printed was not kept";
-            result.notes.push(note.to_owned());
+        let base_version = work.base_version(result.run.as_ref());
+        let outcome = |version, saved| ArtifactOutcome { base_version, version, saved };
+        // Another run, or a person who meant the next run, changed the artifact meanwhile. This run did not see that, so
+        // whatever it would add belongs to an earlier state.
+        if now.version != base_version {
+            return Some((now.conflicted(), outcome(now.version, false)));
         }
+        let printed = handed.printed.state.clone().filter(|_| result.success);
         if result.truncated && result.success && printed.is_none() {
             let note = "some output was dropped; if it ended in a state, that was not seen: raise `output_bytes_max`";
             result.notes.push(note.to_owned());
         }
         let before = now.artifact.as_ref().map(|artifact| artifact.state.clone());
         let config = &work.record.agent.config;
-        let state = match printed.filter(|_| !is_changed) {
+        let state = match printed {
             Some(state) => Some(compress::without_laid_over(state, before.as_ref(), config, work.input.as_ref())),
             None => before.clone(),
         };
@@ -333,7 +386,7 @@ impl SchedulerService {
             let made_by = format!("task {}", work.task.id);
             now.with(name, NewArtifactVersion { state, summary, run_count, at_ms: now_ms, made_by })
         };
-        match next(state, result, handed.summary.clone()) {
+        let made = match next(state, result, handed.summary.clone()) {
             Ok(head) => Some(head),
             Err(error) => {
                 let error = error.to_string();
@@ -343,13 +396,26 @@ impl SchedulerService {
                     .map_err(|error| result.notes.push(format!("the artifact was not kept: {error}")))
                     .ok()
             }
-        }
+        };
+        made.map(|head| {
+            let version = head.version;
+            (head, outcome(version, true))
+        })
     }
 
     pub(super) fn is_run(&self, agent: &Name) -> fault::Result<bool> {
         // A record that is gone, or cannot be read, runs nothing.
         Ok(rows::agent(&*self.store, agent).ok().flatten().is_some_and(|record| record.agent.code.is_run()))
     }
+}
+
+/// The reason why an execution left the artifact as it is.
+fn conflict_note(head: &ArtifactHead, outcome: &ArtifactOutcome) -> String {
+    let ArtifactOutcome { base_version, version, .. } = outcome;
+    let by = head.artifact.as_ref().map_or("a person, who cleared it", |artifact| artifact.made_by.as_str());
+    format!(
+        "the artifact of this execution was not kept: it began with version {base_version}, and version {version} was made while it ran, by {by}; that one stays whole"
+    )
 }
 
 /// The printed output, split by stream, with its summary.

@@ -87,6 +87,7 @@ fn of_report(report: JobReport, timeout_ms: u64) -> ExecutionResult {
         limit: report.limit,
         truncated: report.truncated,
         run: None,
+        artifact: None,
         notes: Vec::new(),
     }
 }

@@ -14,6 +14,7 @@
 //! | `tasks` | operations on tasks |
 //! | `work` | the work of an attempt, and the trait of its executor |
 //! | `attempt` | one attempt: load, execute, sum up, save |
+//! | `interruptions` | attempts that an end of the host interrupted |
 //! | `code` | an agent's code in the sandbox |
 //! | `summary` | summaries of outputs, by a model |
 //! | `scheduler` | the loop that waits for due tasks |
@@ -25,6 +26,7 @@
 mod artifacts;
 mod attempt;
 mod code;
+mod interruptions;
 mod records;
 mod rows;
 mod scheduler;

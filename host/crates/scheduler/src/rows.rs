@@ -184,7 +184,7 @@ pub(super) fn ended_tasks(
 }
 
 pub(super) fn results(store: &dyn Store, id: &TaskId) -> fault::Result<BTreeMap<u64, ExecutionResult>> {
-    let rows = store.scan(Table::Schedules, &task_key("result", id), None, PAGE_ROWS)?;
+    let rows = all(store, Table::Schedules, &task_key("result", id))?;
     let row = |(key, bytes): (Vec<u8>, Vec<u8>)| {
         let result = serde_json::from_slice(&bytes).or_internal(|| "the result of an attempt is damaged")?;
         Ok::<_, Fault>((Key::last_number(&key).unwrap_or_default(), result))
@@ -304,9 +304,7 @@ impl<'a> ScheduleTransaction<'a> {
     pub(super) fn take(&mut self, actions: &[SchedulerAction]) -> fault::Result<()> {
         for action in actions {
             match action {
-                SchedulerAction::Start(task) if task.attempts.len() > 1 => {
-                    self.book(&task.schedule)?.tally.retries += 1
-                }
+                SchedulerAction::Start(task) if task.is_retry() => self.book(&task.schedule)?.tally.retries += 1,
                 SchedulerAction::Start(_) | SchedulerAction::Note(FireOutcome::Task(_)) => {}
                 SchedulerAction::Note(FireOutcome::Skipped(skipped)) => self.skip(skipped)?,
                 SchedulerAction::Ended(task) => {
@@ -426,7 +424,7 @@ impl<'a> ScheduleTransaction<'a> {
     }
 
     fn drop_results(&mut self, id: &TaskId) -> fault::Result<()> {
-        for (key, _) in self.store.scan(Table::Schedules, &task_key("result", id), None, PAGE_ROWS)? {
+        for (key, _) in all(self.store, Table::Schedules, &task_key("result", id))? {
             self.delete(Key::from_bytes(key));
         }
         Ok(())

@@ -11,7 +11,8 @@ use longhaul_api::agents::{
 use longhaul_core::Name;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_schedule::{
-    FireOutcome, ScheduleEntry, ScheduleError, SchedulerAction, SchedulerInput, TaskCause, TaskId, TaskStatus, Trigger,
+    FireOutcome, ScheduleEntry, ScheduleError, SchedulerAction, SchedulerInput, SkipReason, Skipped, TaskCause, TaskId,
+    TaskStatus, Trigger,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -104,7 +105,7 @@ impl SchedulerService {
     /// Fires a schedule now.
     ///
     /// # Errors
-    /// When there is no such schedule, when its agent is switched off, and when the store fails.
+    /// When there is no such schedule, when its agent is switched off, when the queue is full, and when the store fails.
     pub async fn run_now(&self, name: Name) -> fault::Result<TaskView> {
         let mut turn = self.turn().await?;
         let agent = entry(&turn, &name)?.schedule.agent.clone();
@@ -124,8 +125,7 @@ impl SchedulerService {
         let made: Option<TaskId> = actions.iter().find_map(made);
         let writing = rows::ScheduleTransaction::new(&*self.store, self.clock.now_ms());
         turn.keep(state, &actions, writing).await?;
-        let too_many = || Fault::conflict("too many tasks wait; look at them with `longhaul schedule tasks`");
-        let id = made.ok_or_else(too_many)?;
+        let id = made.ok_or_else(|| refused(&actions))?;
         self.task_in(&turn, &id)
     }
 
@@ -167,6 +167,7 @@ impl SchedulerService {
             concurrent_max: state.concurrent_max,
             running: count(TaskStatus::Running),
             pending: count(TaskStatus::Pending),
+            queue_max: state.limits.queue_max,
             schedules: state.schedules.len(),
             next_wake_ms: state.wake_ms(),
         }
@@ -195,9 +196,24 @@ impl SchedulerService {
             next_ms,
             open: open.map(|task| task.id.clone()).collect(),
             tally: rows::tally(&*self.store, name)?,
+            last_skipped: rows::skipped(&*self.store, name, 1)?.pop(),
             schedule: entry.schedule.clone(),
         })
     }
+}
+
+/// The refusal of a fire by hand, with the limit that it met.
+fn refused(actions: &[SchedulerAction]) -> Fault {
+    let detail = actions.iter().find_map(|action| match action {
+        SchedulerAction::Note(FireOutcome::Skipped(Skipped { why: SkipReason::QueueFull, detail, .. })) => {
+            detail.as_deref()
+        }
+        _ => None,
+    });
+    let detail = detail.unwrap_or("too many tasks wait");
+    Fault::conflict(format!(
+        "the queue is full: {detail}; look at them with `longhaul schedule tasks --status pending`, or raise the limit"
+    ))
 }
 
 fn entry<'a>(turn: &'a StateGuard<'_>, name: &Name) -> fault::Result<&'a ScheduleEntry> {

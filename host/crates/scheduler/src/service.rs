@@ -4,6 +4,7 @@
 use crate::rows::{self, ScheduleTransaction};
 use crate::work::{self, NewAttempt};
 use longhaul_agents::{Admission, AdmitAll, ExecutionResult};
+use longhaul_config::server::{self, SchedulerSettings};
 use longhaul_core::fault;
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::store::{Batch, Store};
@@ -13,7 +14,7 @@ use longhaul_home::Home;
 use longhaul_home::crash::CrashPoints;
 use longhaul_notify::Notifier;
 use longhaul_schedule::{
-    ScheduledTask, SchedulerAction, SchedulerInput, SchedulerState, TaskId, TaskStatus, edit, step,
+    RetryBackoff, SchedulerAction, SchedulerInput, SchedulerLimits, SchedulerState, TaskId, edit, step,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,26 +84,17 @@ impl SchedulerService {
         Ok(StateGuard { scheduler_service: self, held })
     }
 
-    /// Reads the state from the store, in the process that owns it: the work of an earlier process is over. Asks and
-    /// runs continue from their state; all other attempts have failed, and may be retried.
+    /// Reads the state from the store, in the process that owns it: the work of an earlier process was interrupted. Asks
+    /// and runs continue from their state; all other attempts are made again. A task by hand has failed, because nobody
+    /// waits for it any more.
     async fn load(&self) -> fault::Result<SchedulerState> {
         let (mut state, now_ms) = (rows::load(&*self.store)?, self.clock.now_ms());
         let before = state.clone();
+        state.limits = self.limits();
         let mut writing = ScheduleTransaction::new(&*self.store, now_ms);
-        let running: Vec<ScheduledTask> =
-            state.tasks.values().filter(|task| task.status == TaskStatus::Running).cloned().collect();
-        let ended = ExecutionResult::host_ended();
-        for task in running {
-            if self.is_run(&task.agent)? {
-                continue;
-            }
-            writing.result(&task, &ended)?;
-            let actions = edit(&mut state, SchedulerInput::Ended(task.id.clone(), work::outcome(&ended)), now_ms)?;
-            writing.take(&actions)?;
-            writing.tell(&self.notifier, &actions, &ended)?;
-        }
+        self.interrupt_all(&mut state, &mut writing, now_ms)?;
         for mut task in rows::direct(&*self.store)? {
-            let mut ended = ended.clone();
+            let mut ended = ExecutionResult::host_ended();
             if self.is_run(&task.agent)? {
                 let run = work::run_id(&task, task.attempts.len());
                 ended.error_message = Some(format!("the host ended while it ran; go on with `longhaul resume {run}`"));
@@ -116,6 +108,19 @@ impl SchedulerService {
         self.commit(writing.finish()?).await?;
         self.notifier.wake();
         Ok(state)
+    }
+
+    /// The limits of the data directory. A faulty file leaves the defaults; a server refuses to start with it.
+    fn limits(&self) -> SchedulerLimits {
+        let settings = server::scheduler(self.home.path()).unwrap_or_else(|error| {
+            tracing::warn!("[scheduler] of the data directory is taken as not written: {error:#}");
+            SchedulerSettings::default()
+        });
+        let (ms_first, ms_max) = (settings.interruption_backoff_ms_first, settings.interruption_backoff_ms_max);
+        SchedulerLimits {
+            queue_max: settings.queue_max,
+            interruption_backoff: RetryBackoff { ms_first, ms_max, factor: 2 },
+        }
     }
 
     pub(crate) async fn commit(&self, batch: Batch) -> fault::Result<()> {

@@ -68,10 +68,11 @@ impl SchedulerService {
         Ok(view)
     }
 
-    /// Retries the same task: its earlier attempts stay with it.
+    /// Retries the same task: its earlier attempts stay with it. It is retried however often that was done before, and
+    /// however many tasks wait.
     ///
     /// # Errors
-    /// When it is no failed task, when it was tried too often, and when the store fails.
+    /// When it is no failed task, when it was withdrawn before it began, and when the store fails.
     pub async fn retry(&self, id: &str) -> fault::Result<TaskView> {
         let id = TaskId::from_text(id);
         let mut turn = self.turn().await?;
@@ -109,6 +110,9 @@ fn view(task: &ScheduledTask, ended_ms: Option<u64>) -> TaskView {
         waits_for: task.waits_for.clone(),
         retry_count: task.retry_count(),
         retries_max: task.retries_max,
+        interruption_count: task.interruptions,
+        interruptions_max: task.interruptions_max,
+        failure: task.failure,
         attempts: attempts.map(|attempt| AttemptView { attempt, result: None, run: None }).collect(),
         ended_ms,
     }

@@ -1,5 +1,8 @@
 //! The scheduler service over a store in memory, with a scripted agent executor and a clock that the test moves.
 
+mod budgets;
+mod overlap;
+
 use crate::rows::{self, ScheduleTransaction};
 use crate::scheduler::Scheduler;
 use crate::service::{SchedulerService, lock};
@@ -19,7 +22,7 @@ use longhaul_core::{Clock, Digest, Name, RunId};
 use longhaul_home::Home;
 use longhaul_home::crash::CrashPoints;
 use longhaul_notify::Notifier;
-use longhaul_schedule::{Missed, Schedule, TaskId, TaskStatus, Trigger, When};
+use longhaul_schedule::{Missed, Schedule, TaskFailure, TaskId, TaskStatus, Trigger, When};
 use longhaul_testkit::{HandClock, MemoryStore};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -327,11 +330,14 @@ async fn who_changes_what_is_handed_on_while_a_run_goes_on_is_heard() {
     }
     bench.scheduler_service.attempt(start, Arc::new(Changing(scheduler_service)), bench.stopping.subscribe()).await;
     let artifact = bench.artifact("a").await.expect("an artifact");
-    assert_eq!((&artifact.state["n"], artifact.run_count), (&json!(100), 1));
+    // The run counts, and changed nothing of what the person made.
+    assert_eq!((&artifact.state, artifact.run_count, artifact.summary.as_str()), (&json!({"n": 100}), 0, "mine"));
+    assert_eq!(bench.scheduler_service.show(&name("a")).await.expect("shown").run_count, 1);
     let (tasks, _) = bench.tasks(Some("a"), None).await;
     let task = bench.task(&tasks[0].id).await;
     let result = task.attempts[0].result.as_ref().expect("a result");
     assert!(result.success && result.notes[0].contains("was not kept"), "{result:?}");
+    assert!(result.notes[0].ends_with("by a person; that one stays whole"), "{result:?}");
 }
 
 #[tokio::test]
@@ -431,9 +437,11 @@ async fn a_task_that_fails_is_tried_again_and_by_hand_once_more_and_stays_one_ta
     let task = bench.task(&tasks[0].id).await;
     let errors = task.attempts.iter().filter_map(|one| one.result.as_ref()?.error_message.clone());
     assert_eq!(errors.collect::<Vec<_>>(), ["no 0", "no 1", "no 2", "never"]);
-    let error = bench.scheduler_service.retry(tasks[0].id.as_str()).await.expect_err("no more");
-    assert_eq!(error.to_string(), "exceeded max retry attempts (3/3)");
-    assert_eq!(bench.tasks(Some("a"), Some(StatusFilter::Failed)).await.1, 1, "it is still there");
+    assert_eq!(task.failure, Some(TaskFailure::NotRetryable));
+    bench.scheduler_service.retry(tasks[0].id.as_str()).await.expect("a person may always retry");
+    bench.pass(0).await;
+    let task = bench.task(&tasks[0].id).await;
+    assert_eq!((task.status, task.attempts.len(), task.failure), (TaskStatus::Completed, 5, None));
 
     // The same task may run again, and is counted once.
     let (by_hand, result) = bench.execute("nobody", None).await;
@@ -490,7 +498,12 @@ async fn only_the_newest_tasks_are_kept_and_the_counts_say_so() {
         status: if number.is_multiple_of(2) { TaskStatus::Completed } else { TaskStatus::Failed },
         attempts: Vec::new(),
         retries_max: 3,
+        backoff: longhaul_schedule::RetryBackoff::default(),
+        interruptions_max: 20,
+        interruptions: 0,
+        progress: None,
         waits_for: None,
+        failure: None,
     };
     for first in [0_u64, 4, 8] {
         // Several in one transaction.
@@ -654,6 +667,9 @@ async fn a_run_that_a_kill_cut_off_is_the_same_run_when_it_goes_on() {
     let completed =
         async || rows::counts(&*scheduler_service.store, None).expect("read").of(Some(StatusFilter::Completed));
     while completed().await == 0 {
+        // Its run waits for a second after the interruption.
+        clock.advance_ms(100);
+        scheduler_service.changed.notify_one();
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     scheduler.stop().await;

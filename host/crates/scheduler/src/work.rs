@@ -44,6 +44,15 @@ impl AgentWork {
         run_id(&self.task, self.task.attempts.len())
     }
 
+    /// The version of the artifact that an execution began with: a run that goes on after an end of the host got its own
+    /// when it began.
+    pub(crate) fn base_version(&self, run: Option<&RunId>) -> u64 {
+        let is_of = |number: &usize| run.is_some_and(|run| run_id(&self.task, *number) == *run);
+        let attempt = (1..=self.task.attempts.len()).rev().find(is_of);
+        let began = attempt.and_then(|number| self.task.attempts.get(number - 1)?.artifact_version);
+        began.unwrap_or(self.head.version)
+    }
+
     /// The runs of this attempt and of earlier ones, the newest first.
     pub fn runs(&self) -> impl Iterator<Item = RunId> {
         (1..=self.task.attempts.len()).rev().map(|attempt| run_id(&self.task, attempt))

@@ -84,7 +84,7 @@ fn field_of(fault: &Fault) -> Option<&str> {
         _ => None,
     };
     let of_schedule = |error: &ScheduleError| match error {
-        ScheduleError::Limit { field, .. } => Some(*field),
+        ScheduleError::Limit { field, .. } | ScheduleError::Range { field, .. } => Some(*field),
         ScheduleError::Name(_) => Some("name"),
         _ => None,
     };
@@ -163,7 +163,8 @@ fn of_schedule(error: &ScheduleError) -> FaultCode {
         | ScheduleError::Interval { .. }
         | ScheduleError::Name(_)
         | ScheduleError::Cycle { .. }
-        | ScheduleError::Limit { .. } => FaultCode::Invalid,
+        | ScheduleError::Limit { .. }
+        | ScheduleError::Range { .. } => FaultCode::Invalid,
         _ => FaultCode::Internal,
     }
 }

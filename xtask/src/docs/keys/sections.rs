@@ -93,6 +93,11 @@ pub(crate) const FILES: [File; 3] = [
         about: "The settings of `longhaul serve`, in the data directory, of at most 64 KiB. All of it may be left out. SIGHUP reads it\nagain.",
         sections: &[
             ("[server]", "ServerSettings", ""),
+            (
+                "[scheduler]",
+                "SchedulerSettings",
+                "The limits of the tasks of schedules, also for `longhaul schedule work`.",
+            ),
             ("[notify]", "NotifyConfig", "Notifications about tasks of schedules that failed for good."),
             ("[notify.email]", "EmailConfig", ""),
         ],

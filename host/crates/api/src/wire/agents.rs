@@ -4,7 +4,7 @@ use super::Page;
 use crate::agents::{AgentExecution, AgentList, AgentSummary, AgentView, ArtifactList, HandedArtifact};
 use longhaul_agents::{
     AgentCode as InnerCode, AgentGrants, AgentLimits, AgentPatch, Artifact as InnerArtifact,
-    ExecutionResult as InnerResult, NewAgent as InnerNew, SummaryBy as InnerSummaryBy,
+    ArtifactOutcome as InnerOutcome, ExecutionResult as InnerResult, NewAgent as InnerNew, SummaryBy as InnerSummaryBy,
 };
 use longhaul_core::fault::{self, Fault};
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
@@ -394,8 +394,31 @@ pub struct ExecutionResultView {
     /// The run of an ask or of a project.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
+    /// What became of the agent's artifact; null if it was not the last attempt of its task, or never began.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub artifact: Option<ArtifactOutcomeView>,
     /// Notes for a person.
     pub notes: Vec<String>,
+}
+
+/// What became of an agent's artifact at the end of an execution.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = ArtifactOutcome))]
+pub struct ArtifactOutcomeView {
+    /// The version that the execution began with; 0 is none.
+    pub base_version: u64,
+    /// The version at its end.
+    pub version: u64,
+    /// True when the execution made that version. False: another run or a person did while it ran, and it stays whole.
+    pub saved: bool,
+}
+
+impl From<InnerOutcome> for ArtifactOutcomeView {
+    fn from(inner: InnerOutcome) -> Self {
+        let InnerOutcome { base_version, version, saved } = inner;
+        Self { base_version, version, saved }
+    }
 }
 
 impl From<InnerResult> for ExecutionResultView {
@@ -411,6 +434,7 @@ impl From<InnerResult> for ExecutionResultView {
             limit: inner.limit,
             truncated: inner.truncated,
             run: inner.run.map(|run| run.to_string()),
+            artifact: inner.artifact.map(Into::into),
             notes: inner.notes,
         }
     }
@@ -475,12 +499,14 @@ pub struct PassedArtifact {
     pub artifact: Option<ArtifactView>,
     /// Its version, for `If-Match`.
     pub version: u64,
+    /// Runs that have ended since this version, and that had begun with an earlier one: they changed nothing.
+    pub conflict_count: u64,
 }
 
 impl From<HandedArtifact> for PassedArtifact {
     fn from(inner: HandedArtifact) -> Self {
-        let HandedArtifact { artifact, version } = inner;
-        Self { artifact: artifact.map(Into::into), version }
+        let HandedArtifact { artifact, version, conflict_count } = inner;
+        Self { artifact: artifact.map(Into::into), version, conflict_count }
     }
 }
 

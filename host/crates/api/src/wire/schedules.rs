@@ -4,7 +4,10 @@ use super::Page;
 use super::agents::{ExecutionResultView, name};
 use crate::agents::{AttemptView, ScheduleList, ScheduleView, SkippedList, StatusFilter, TaskList, TaskView};
 use longhaul_core::fault::{self, Fault};
-use longhaul_schedule::{AttemptOutcome, Schedule as InnerSchedule, Skipped as InnerSkipped, TaskCause as InnerCause};
+use longhaul_schedule::{
+    AttemptOutcome, INTERRUPTED, RetryBackoff, Schedule as InnerSchedule, Skipped as InnerSkipped,
+    TaskCause as InnerCause,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -64,9 +67,26 @@ pub struct NewSchedule {
     /// Longest random delay of a fire, in milliseconds. Default 0.
     #[serde(default)]
     pub jitter_ms: Option<u64>,
-    /// Most retries of a task that failed. Default and at most 3.
+    /// Most automatic retries of a task that failed. Default 3, at most 100.
     #[serde(default)]
     pub retries_max: Option<u32>,
+    /// Wait before the first retry, in milliseconds. Default 2,000, at most a day.
+    #[serde(default)]
+    pub backoff_ms_first: Option<u64>,
+    /// Longest wait before a retry, in milliseconds. Default 600,000, or `backoff_ms_first` if that is longer; at most a
+    /// day.
+    #[serde(default)]
+    pub backoff_ms_max: Option<u64>,
+    /// Factor by which each wait is longer than the one before, from 1 to 10. Default 2.
+    #[serde(default)]
+    pub backoff_factor: Option<u32>,
+    /// Most times in a row that the host may end while a task runs, without progress between them. Default 20, at most
+    /// 100.
+    #[serde(default)]
+    pub interruptions_max: Option<u32>,
+    /// Most waiting tasks of the schedule; a fire beyond them is skipped. Default 1,000, from 1 to 10,000.
+    #[serde(default)]
+    pub queue_max: Option<u32>,
 }
 
 impl NewSchedule {
@@ -79,6 +99,12 @@ impl NewSchedule {
         let trigger = serde_json::to_value(self.trigger).and_then(serde_json::from_value).map_err(word("trigger"))?;
         let usual = InnerSchedule::new(name("name", &self.name)?, name("agent", &self.agent)?, trigger);
         let missed = self.missed.map(|missed| serde_json::from_value(missed.into()).map_err(word("missed")));
+        let ms_first = self.backoff_ms_first.unwrap_or(usual.backoff.ms_first);
+        let backoff = RetryBackoff {
+            ms_first,
+            ms_max: self.backoff_ms_max.unwrap_or_else(|| usual.backoff.ms_max.max(ms_first)),
+            factor: self.backoff_factor.unwrap_or(usual.backoff.factor),
+        };
         Ok(InnerSchedule {
             enabled: self.enabled.unwrap_or(usual.enabled),
             overlap: self.overlap.unwrap_or(usual.overlap),
@@ -86,6 +112,9 @@ impl NewSchedule {
             missed_max: self.missed_max.unwrap_or(usual.missed_max),
             jitter_ms: self.jitter_ms.unwrap_or(usual.jitter_ms),
             retries_max: self.retries_max.unwrap_or(usual.retries_max),
+            backoff,
+            interruptions_max: self.interruptions_max.unwrap_or(usual.interruptions_max),
+            queue_max: self.queue_max.unwrap_or(usual.queue_max),
             ..usual
         })
     }
@@ -133,19 +162,32 @@ pub struct ScheduleDetails {
     pub missed_max: u32,
     /// Longest random delay of a fire, in milliseconds.
     pub jitter_ms: u64,
-    /// Most retries of a task that failed.
+    /// Most automatic retries of a task that failed.
     pub retries_max: u32,
+    /// Wait before the first retry, in milliseconds.
+    pub backoff_ms_first: u64,
+    /// Longest wait before a retry, in milliseconds.
+    pub backoff_ms_max: u64,
+    /// Factor by which each wait is longer than the one before.
+    pub backoff_factor: u32,
+    /// Most times in a row that the host may end while a task runs, without progress between them.
+    pub interruptions_max: u32,
+    /// Most waiting tasks of the schedule.
+    pub queue_max: u32,
     /// Its next fires without jitter, in milliseconds since 1970-01-01 UTC. Empty while it is switched off.
     pub next_ms: Vec<u64>,
     /// Its tasks that have not ended.
     pub open: Vec<String>,
     /// Counts of its fires.
     pub counts: ScheduleCountsView,
+    /// The last of its fires that became no task; null if there is none.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub last_skipped: Option<SkippedFires>,
 }
 
 impl From<ScheduleView> for ScheduleDetails {
     fn from(inner: ScheduleView) -> Self {
-        let ScheduleView { schedule, when, next_ms, open, tally } = inner;
+        let ScheduleView { schedule, when, next_ms, open, tally, last_skipped } = inner;
         Self {
             name: schedule.name.to_string(),
             agent: schedule.agent.to_string(),
@@ -157,6 +199,11 @@ impl From<ScheduleView> for ScheduleDetails {
             missed_max: schedule.missed_max,
             jitter_ms: schedule.jitter_ms,
             retries_max: schedule.retries_max,
+            backoff_ms_first: schedule.backoff.ms_first,
+            backoff_ms_max: schedule.backoff.ms_max,
+            backoff_factor: schedule.backoff.factor,
+            interruptions_max: schedule.interruptions_max,
+            queue_max: schedule.queue_max,
             next_ms,
             open: open.iter().map(ToString::to_string).collect(),
             counts: ScheduleCountsView {
@@ -166,6 +213,7 @@ impl From<ScheduleView> for ScheduleDetails {
                 retries: tally.retries,
                 skipped: tally.skipped,
             },
+            last_skipped: last_skipped.map(Into::into),
         }
     }
 }
@@ -189,15 +237,18 @@ pub struct SkippedFires {
     pub count: u32,
     /// True when there were more than were counted.
     pub has_more: bool,
-    /// The reason: `missed`, `still_waiting`, `queue_full` or `withdrawn`.
+    /// The reason: `missed`, `still_waiting`, `queue_full`, `withdrawn` or `inactive`.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub reason: Value,
+    /// The reason in words, with the limit that was reached, where there is one.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub detail: Option<String>,
 }
 
 impl From<InnerSkipped> for SkippedFires {
     fn from(inner: InnerSkipped) -> Self {
-        let InnerSkipped { first_ms, last_ms, count, more, why, .. } = inner;
-        Self { first_ms, last_ms, count, has_more: more, reason: serde_json::to_value(why).unwrap_or_default() }
+        let InnerSkipped { first_ms, last_ms, count, more, why, detail, .. } = inner;
+        Self { first_ms, last_ms, count, has_more: more, reason: serde_json::to_value(why).unwrap_or_default(), detail }
     }
 }
 
@@ -285,6 +336,8 @@ pub struct AttemptDetails {
     /// The reason of its failure.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub error: Option<String>,
+    /// True when the host ended while it ran, which counts as no retry.
+    pub interrupted: bool,
     /// Its result; null while it runs, and in lists.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub result: Option<ExecutionResultView>,
@@ -296,16 +349,19 @@ pub struct AttemptDetails {
 impl From<AttemptView> for AttemptDetails {
     fn from(inner: AttemptView) -> Self {
         let AttemptView { attempt, result, run } = inner;
+        let interrupted = attempt.outcome == Some(AttemptOutcome::Interrupted);
         let (success, error) = match attempt.outcome {
             None => (None, None),
             Some(AttemptOutcome::Completed) => (Some(true), None),
             Some(AttemptOutcome::Failed { error, .. }) => (Some(false), Some(error)),
+            Some(AttemptOutcome::Interrupted) => (Some(false), Some(INTERRUPTED.to_owned())),
         };
         Self {
             started_ms: attempt.started_ms,
             ended_ms: attempt.ended_ms,
             success,
             error,
+            interrupted,
             result: result.map(Into::into),
             run: run.map(|run| run.to_string()),
         }
@@ -337,17 +393,29 @@ pub struct TaskDetails {
     pub ended_ms: Option<u64>,
     /// Number of its retries.
     pub retry_count: u32,
-    /// Most retries.
+    /// Most automatic retries. A retry by hand is always possible.
     pub max_retries: u32,
-    /// The reason why it does not run although it is due.
+    /// Number of times that the host ended while it ran, since it last made progress.
+    pub interruption_count: u32,
+    /// Most such times.
+    pub max_interruptions: u32,
+    /// The reason why it does not run although it is due; null once it has ended.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub waiting_for: Option<String>,
+    /// The kind of reason why it failed for good: `not_retryable`, `retries_exceeded`, `interruptions_exceeded`,
+    /// `withdrawn` or `inactive`; null if it did not, or was run by hand.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub failure_reason: Option<String>,
+    /// The reason why it failed for good, in words.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub failure: Option<String>,
     /// Its attempts, the first one first.
     pub attempts: Vec<AttemptDetails>,
 }
 
 impl From<TaskView> for TaskDetails {
     fn from(inner: TaskView) -> Self {
+        let (waiting_for, failure) = reasons(&inner);
         Self {
             id: inner.id.to_string(),
             agent: inner.agent.to_string(),
@@ -363,10 +431,28 @@ impl From<TaskView> for TaskDetails {
             ended_ms: inner.ended_ms,
             retry_count: inner.retry_count,
             max_retries: inner.retries_max,
-            waiting_for: inner.waits_for,
+            interruption_count: inner.interruption_count,
+            max_interruptions: inner.interruptions_max,
+            waiting_for,
+            failure_reason: inner.failure.map(|failure| failure.word().to_owned()),
+            failure,
             attempts: inner.attempts.into_iter().map(Into::into).collect(),
         }
     }
+}
+
+/// The reason why a task waits, and the one why it failed for good: its own, or the error of its last attempt.
+fn reasons(task: &TaskView) -> (Option<String>, Option<String>) {
+    let own = task.waits_for.clone();
+    if task.status != longhaul_schedule::TaskStatus::Failed {
+        return (own, None);
+    }
+    let last = task.attempts.last().and_then(|last| last.attempt.outcome.as_ref());
+    let error = match last {
+        Some(AttemptOutcome::Failed { error, .. }) => Some(error.clone()),
+        Some(AttemptOutcome::Completed | AttemptOutcome::Interrupted) | None => None,
+    };
+    (None, own.or(error))
 }
 
 impl From<TaskList> for Page<TaskDetails> {
@@ -406,6 +492,6 @@ pub struct Retried {
     pub message: String,
     /// Number of retries, this one included.
     pub retry_count: u32,
-    /// Most retries.
+    /// Most automatic retries. This one is by hand, and may be beyond them.
     pub max_retries: u32,
 }

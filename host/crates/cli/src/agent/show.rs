@@ -128,11 +128,15 @@ pub fn artifact(context: &Context, handed: &HandedArtifact) -> fault::Result<Exi
         return Ok(Exit::Done);
     }
     match handed {
-        HandedArtifact { artifact: Some(artifact), .. } => {
+        HandedArtifact { artifact: Some(artifact), conflict_count, .. } => {
             line(artifact);
+            if *conflict_count > 0 {
+                let runs = counted(*conflict_count, "run");
+                outln!("{runs} ended since, begun with an earlier version: what they left was not kept");
+            }
             outtext!(serde_json::to_string_pretty(&artifact.state)?);
         }
-        HandedArtifact { artifact: None, version } => {
+        HandedArtifact { artifact: None, version, .. } => {
             outln!("no artifact: the next run is a first one (version {version})");
         }
     }

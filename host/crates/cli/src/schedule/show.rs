@@ -10,7 +10,7 @@ use longhaul_api::wire::schedules::{AgentTasks, ScheduleDetails, SkippedPage, Ta
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_report::messages::counted;
-use longhaul_schedule::{Attempt, AttemptOutcome, TaskCause};
+use longhaul_schedule::{Attempt, AttemptOutcome, INTERRUPTED, SkipReason, Skipped, TaskCause};
 
 /// Longest text on one line, in bytes.
 const LINE_BYTES_MAX: usize = 200;
@@ -42,7 +42,10 @@ pub fn schedules(context: &Context, list: &ScheduleList) -> fault::Result<Exit> 
     }
     for view in schedules {
         let next = next(view).map(|next| format!("; {next}")).unwrap_or_default();
-        outln!("{:<24} {:<24} {}{next}", view.schedule.name.as_str(), view.schedule.agent.as_str(), view.when);
+        let refused = view.last_skipped.as_ref().filter(|last| last.why == SkipReason::QueueFull);
+        let refused = refused.map(|last| format!("; refused {}", skipped_words(last))).unwrap_or_default();
+        let (name, agent) = (view.schedule.name.as_str(), view.schedule.agent.as_str());
+        outln!("{name:<24} {agent:<24} {}{next}{refused}", view.when);
     }
     match (schedules.len(), *total_count) {
         (0, 0) => {
@@ -68,18 +71,25 @@ pub fn schedule_whole(context: &Context, view: &ScheduleView) -> fault::Result<E
         print_json(&ScheduleDetails::from(view.clone()))?;
         return Ok(Exit::Done);
     }
-    let ScheduleView { schedule, when, next_ms, open, tally } = view;
+    let ScheduleView { schedule, when, next_ms, open, tally, last_skipped } = view;
     outln!("schedule  {}, {}", schedule.name, if schedule.enabled { "on" } else { "off" });
     outln!("runs      {} {when}", schedule.agent);
     let overlap = if schedule.overlap { "may overlap" } else { "does not overlap" };
     let (jitter_ms, retries) = (schedule.jitter_ms, schedule.retries_max);
     let missed = schedule.missed.word();
     outln!("rules     missed: {missed}, {overlap}, jitter {jitter_ms} ms, retries: {retries}");
+    let (first, max, factor) = (schedule.backoff.ms_first, schedule.backoff.ms_max, schedule.backoff.factor);
+    outln!("waits     {first} ms before a retry, each time {factor} times as long, at most {max} ms");
+    let (interruptions, queue) = (schedule.interruptions_max, schedule.queue_max);
+    outln!("limits    {interruptions} interruptions by the host in a row, {queue} waiting tasks");
     for next_ms in next_ms {
         outln!("next      {}", rfc3339(*next_ms));
     }
     for id in open {
         outln!("open      task {id}");
+    }
+    if let Some(last) = last_skipped {
+        outln!("skipped   {}", skipped_words(last));
     }
     let skipped: Vec<String> = tally.skipped.iter().map(|(why, count)| format!("{count} {why}")).collect();
     let skipped = if skipped.is_empty() { "none".to_owned() } else { skipped.join(", ") };
@@ -134,7 +144,8 @@ fn line(task: &TaskView) {
     let why = match (&task.waits_for, task.attempts.last().and_then(|last| last.attempt.outcome.as_ref())) {
         (Some(reason), _) if task.ended_ms.is_none() => format!("; waits for {reason}"),
         (_, Some(AttemptOutcome::Failed { error, .. })) => format!("; {error}"),
-        (Some(reason), None) => format!("; {reason}"),
+        (Some(reason), None | Some(AttemptOutcome::Interrupted)) => format!("; {reason}"),
+        (None, Some(AttemptOutcome::Interrupted)) => format!("; {INTERRUPTED}"),
         _ => String::new(),
     };
     let (id, agent, fire, attempts) = (&task.id, &task.agent, rfc3339(task.fire_ms), task.attempts.len());
@@ -153,13 +164,18 @@ pub fn task_whole(context: &Context, view: &TaskView) -> fault::Result<Exit> {
         TaskCause::Hand { .. } => outln!("started by hand"),
         TaskCause::After { task } => outln!("made by the end of task {task}"),
     }
+    if view.interruption_count > 0 {
+        let (count, max) = (view.interruption_count, view.interruptions_max);
+        outln!("interrupted by the host {count} of at most {max} times in a row");
+    }
     for (number, one) in (1..).zip(&view.attempts) {
-        let Attempt { started_ms, ended_ms, outcome } = &one.attempt;
+        let Attempt { started_ms, ended_ms, outcome, .. } = &one.attempt;
         let ended = ended_ms.map_or_else(|| "still runs".to_owned(), |ended_ms| format!("ended {}", rfc3339(ended_ms)));
         let how = match outcome {
             None => String::new(),
             Some(AttemptOutcome::Completed) => ", completed".to_owned(),
             Some(AttemptOutcome::Failed { error, .. }) => format!(", failed: {}", printable(error, LINE_BYTES_MAX)),
+            Some(AttemptOutcome::Interrupted) => format!(", interrupted: {INTERRUPTED}"),
         };
         outln!("attempt {number}: began {}, {ended}{how}", rfc3339(*started_ms));
         if let Some(run) = &one.run {
@@ -185,17 +201,23 @@ pub fn skipped(context: &Context, list: &SkippedList) -> fault::Result<Exit> {
         return Ok(Exit::Done);
     }
     for one in skipped {
-        let more = if one.more { " and more" } else { "" };
-        let (first, last, why) = (rfc3339(one.first_ms), rfc3339(one.last_ms), one.why.word());
-        match one.count {
-            1 => outln!("{first}: {why}"),
-            count => outln!("{first} to {last}, {count}{more}: {why}"),
-        }
+        outln!("{}", skipped_words(one));
     }
     if skipped.is_empty() {
         outln!("no fire of it was skipped");
     }
     Ok(Exit::Done)
+}
+
+fn skipped_words(one: &Skipped) -> String {
+    let more = if one.more { " and more" } else { "" };
+    let (first, last, why) = (rfc3339(one.first_ms), rfc3339(one.last_ms), one.why.word());
+    let detail = one.detail.as_ref().map(|detail| format!(" ({})", printable(detail, LINE_BYTES_MAX)));
+    let detail = detail.unwrap_or_default();
+    match one.count {
+        1 => format!("{first}: {why}{detail}"),
+        count => format!("{first} to {last}, {count}{more}: {why}{detail}"),
+    }
 }
 
 pub fn status(context: &Context, status: &SchedulerStatus) -> fault::Result<Exit> {
@@ -207,6 +229,7 @@ pub fn status(context: &Context, status: &SchedulerStatus) -> fault::Result<Exit
     let next =
         status.next_wake_ms.map_or_else(|| "nothing is due".to_owned(), |at_ms| format!("next {}", rfc3339(at_ms)));
     let (running, pending, max, schedules) = (status.running, status.pending, status.concurrent_max, status.schedules);
-    outln!("{works}; {running} of at most {max} tasks run, {pending} wait, {}; {next}", counted(schedules, "schedule"));
+    let (queue, schedules) = (status.queue_max, counted(schedules, "schedule"));
+    outln!("{works}; {running} of at most {max} tasks run, {pending} of at most {queue} wait, {schedules}; {next}");
     Ok(Exit::Done)
 }

@@ -82,7 +82,20 @@ const columns = (refresh) => [
   },
   { name: "When", cell: (one) => triggerWords(one.trigger) },
   { name: "Status", cell: (one) => (one.enabled ? status("enabled") : status("paused")) },
-  { name: "Next", cell: (one) => nextFires(one) },
+  {
+    name: "Next",
+    cell: (one) => [
+      nextFires(one),
+      one.last_skipped?.detail &&
+        h(
+          "span",
+          { class: "sub" },
+          "last refused ",
+          when(one.last_skipped.last_ms),
+          `: ${one.last_skipped.detail}`,
+        ),
+    ],
+  },
   {
     name: "Actions",
     bare: true,
@@ -218,7 +231,11 @@ const taskColumns = (refresh, withAgent) => [
   },
   {
     name: "Status",
-    cell: (one) => [status(one.status), one.waiting_for && h("span", { class: "sub" }, `waits: ${one.waiting_for}`)],
+    cell: (one) => [
+      status(one.status),
+      one.waiting_for && h("span", { class: "sub" }, `waits: ${one.waiting_for}`),
+      one.failure && h("span", { class: "sub" }, one.failure),
+    ],
   },
   { name: "Attempts", cell: (one) => attempts(one) },
   { name: "Due", numeric: true, cell: (one) => when(one.due_ms ?? one.fire_ms) },
@@ -236,7 +253,7 @@ const taskColumns = (refresh, withAgent) => [
           focus: `retry-${one.id}`,
           run: async () => {
             const said = await api.retryTask(one.id);
-            toast(said.message ?? `Attempt ${said.retry_count} of ${said.max_retries}.`);
+            toast(said.message ?? `Retry ${said.retry_count}.`);
             await refresh();
           },
         }),
@@ -250,7 +267,12 @@ function attempts(one) {
   return h(
     "details",
     { class: "fold", data: { open: `attempts-${one.id}` } },
-    h("summary", null, plural(all.length, "attempt"), one.max_retries > 0 && ` of ${one.max_retries + 1}`),
+    h(
+      "summary",
+      null,
+      plural(all.length, "attempt"),
+      one.retry_count > 0 && `, ${plural(one.retry_count, "retry", "retries")}`,
+    ),
     h(
       "ol",
       { class: "attempts" },
@@ -261,9 +283,11 @@ function attempts(one) {
           status(
             attempt.success === null || attempt.success === undefined
               ? "running"
-              : attempt.success
-                ? "completed"
-                : "failed",
+              : attempt.interrupted
+                ? "interrupted"
+                : attempt.success
+                  ? "completed"
+                  : "failed",
           ),
           " ",
           when(attempt.started_ms, { absolute: true }),

@@ -207,7 +207,7 @@ pub async fn task(State(state): State<SharedState>, Path(task): Path<String>) ->
     Ok(Out(state.task(ShowTask { id: task }).await?.into()))
 }
 
-/// Try a task again that failed: the same one
+/// Try a task again that failed: the same one, also when its retries are used up
 #[utoipa::path(post, path = "/api/tasks/{task}/retry", tag = "schedules", params(("task" = String, Path, description = "Its name")), responses((status = 200, description = "It is tried again", body = Retried)))]
 pub async fn retry(
     State(state): State<SharedState>,
@@ -218,6 +218,7 @@ pub async fn retry(
     // The attempt that it waits for is not among its attempts yet.
     let waits = u32::from(task.status == TaskStatusView::Pending);
     let (retry_count, max_retries) = (task.retry_count.saturating_add(waits), task.max_retries);
-    let message = format!("task {} is retried ({retry_count} of {max_retries})", task.id);
+    let message =
+        format!("task {} is retried by hand: retry {retry_count}; up to {max_retries} are automatic", task.id);
     Ok(Out(Retried { message, retry_count, max_retries }))
 }

@@ -1,0 +1,92 @@
+//! Attempts that an end of the host interrupted: those that an earlier process left, and the rows that tell of them.
+//!
+//! An attempt of code is over, and another is made in its place. A run goes on in its attempt; its events say how far it
+//! came. Refuses to decide when there were too many, which `longhaul-schedule` does.
+
+use crate::rows::ScheduleTransaction;
+use crate::service::SchedulerService;
+use crate::work;
+use longhaul_agents::ExecutionResult;
+use longhaul_core::RunId;
+use longhaul_core::event::Event;
+use longhaul_core::fault;
+use longhaul_core::store::Store;
+use longhaul_notify::Notifier;
+use longhaul_records::record;
+use longhaul_schedule::{
+    ScheduledTask, SchedulerAction, SchedulerInput, SchedulerState, TaskFailure, TaskStatus, edit,
+};
+
+/// Events of a run that are looked at for one that tells of work. Each process that goes on with a run adds one that does
+/// not, and no more than 100 interruptions in a row are allowed.
+const EVENTS_MAX: u64 = 200;
+
+impl SchedulerService {
+    /// Interrupts the tasks that an earlier process left running.
+    pub(crate) fn interrupt_all(
+        &self,
+        state: &mut SchedulerState,
+        writing: &mut ScheduleTransaction<'_>,
+        now_ms: u64,
+    ) -> fault::Result<()> {
+        let is_running = |task: &&ScheduledTask| task.status == TaskStatus::Running;
+        let running: Vec<ScheduledTask> = state.tasks.values().filter(is_running).cloned().collect();
+        for task in running {
+            let progress = match self.is_run(&task.agent)? {
+                true => Some(progress(&*self.store, &task)?),
+                false => None,
+            };
+            let input = SchedulerInput::Interrupted { task: task.id.clone(), progress };
+            let actions = edit(state, input, now_ms)?;
+            // An attempt that goes on has no result yet.
+            if progress.is_none() || !actions.is_empty() {
+                put(writing, &self.notifier, &task, &actions)?;
+            }
+            writing.take(&actions)?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds the result of an interrupted attempt, and the notification if there were too many of them.
+pub(crate) fn put(
+    writing: &mut ScheduleTransaction<'_>,
+    notifier: &Notifier,
+    task: &ScheduledTask,
+    actions: &[SchedulerAction],
+) -> fault::Result<()> {
+    let result = result(task, actions);
+    writing.result(task, &result)?;
+    writing.tell(notifier, actions, &result)
+}
+
+fn result(task: &ScheduledTask, actions: &[SchedulerAction]) -> ExecutionResult {
+    let exceeded = actions.iter().find_map(|action| match action {
+        SchedulerAction::Ended(ended) if ended.id == task.id => {
+            ended.waits_for.clone().filter(|_| ended.failure == Some(TaskFailure::InterruptionsExceeded))
+        }
+        SchedulerAction::Ended(_) | SchedulerAction::Start(_) | SchedulerAction::Note(_) => None,
+    });
+    match exceeded {
+        Some(reason) => {
+            let limit = Some("interruptions_max".to_owned());
+            ExecutionResult { limit, ..ExecutionResult::failed(reason, false) }
+        }
+        None => ExecutionResult::host_ended(),
+    }
+}
+
+/// A number that changes whenever a run of the task came further.
+fn progress(store: &dyn Store, task: &ScheduledTask) -> fault::Result<u64> {
+    let runs = (1..=task.attempts.len()).map(|attempt| work::run_id(task, attempt));
+    runs.map(|run| progress_of(store, &run)).sum()
+}
+
+/// The number of the last event of a run that tells of work.
+fn progress_of(store: &dyn Store, run: &RunId) -> fault::Result<u64> {
+    let last = record::last_event(store, run)?;
+    let limit = usize::try_from(EVENTS_MAX).unwrap_or(usize::MAX);
+    let events = record::events_after(store, run, last.saturating_sub(EVENTS_MAX), limit)?;
+    let of_work = events.iter().rev().find(|event| !matches!(event.event, Event::RunResumed));
+    Ok(of_work.map_or(0, |event| event.number))
+}
