@@ -27,7 +27,8 @@
 //! | `mcp.rs` | descriptions of MCP servers, which people accept |
 //! | `replay.rs` | replays of invocations |
 //! | `resources.rs` | the resource usage of the machine |
-//! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs |
+//! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs, for a collector |
+//! | `metrics.rs` | metrics for Prometheus |
 //! | `checkpoints.rs` | export and import of checkpoints |
 //! | `graphs.rs` | graphs of code steps |
 //! | `agents.rs` | agents, and the execution of those that are asks or runs |
@@ -63,6 +64,7 @@ mod keyed_lock;
 mod listeners;
 mod mcp;
 mod memory;
+mod metrics;
 mod news;
 mod orders;
 mod projects;

@@ -1,12 +1,10 @@
-//! Events of runs, sent to the operator's collector, and summed up for Prometheus. Nothing waits for a collector.
+//! Events of runs, sent to the operator's collector. Nothing waits for a collector.
 
-use super::exporters::{EventTotals, TelemetryReporter};
+use super::exporters::TelemetryReporter;
 use super::{RunNotification, Service, watch_here};
-use longhaul_api::resources::MetricsText;
 use longhaul_core::RunId;
-use longhaul_core::fault;
 use longhaul_home::variable;
-use longhaul_records::record::{self, RunRecord};
+use longhaul_records::record::RunRecord;
 use longhaul_telemetry::{Exporter, TelemetryConfig, Watcher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,9 +12,6 @@ use tokio::sync::mpsc;
 
 /// How long the end of the process waits for the last events of its runs to be looked at.
 const LAST_EVENTS_WAIT: Duration = Duration::from_secs(2);
-
-/// Events of a run that are read at once.
-const PAGE: usize = 1_000;
 
 impl Service {
     /// Looks after a run that is active here, if its project wants that. Events up to `after` were sent before.
@@ -65,23 +60,6 @@ impl Service {
         for (_, exporter) in exporters {
             exporter.close().await;
         }
-    }
-
-    /// All runs of the data directory, summed up. What was counted before is not read again, and stays counted when a run
-    /// is removed.
-    pub(super) fn metrics(&self) -> fault::Result<MetricsText> {
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        let EventTotals { totals, last } = &mut *counted;
-        for record in record::records(&*self.host.store)? {
-            let after = last.entry(record.run.clone()).or_default();
-            loop {
-                let page = record::events_after(&*self.host.store, &record.run, *after, PAGE)?;
-                let Some(newest) = page.last() else { break };
-                *after = newest.number;
-                page.iter().for_each(|event| totals.add(event));
-            }
-        }
-        Ok(MetricsText { text: totals.text() })
     }
 }
 

@@ -2,10 +2,10 @@
 //! cap for one kind, the rest is counted as `other`.
 
 use crate::label;
+use crate::metrics_writer::MetricsWriter;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::model::Usage;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// Values of one label.
 const LABELS_MAX: usize = 200;
@@ -53,31 +53,31 @@ impl Totals {
     /// The text, in Prometheus' format 0.0.4.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = Text::default();
-        text.family("longhaul_runs_started_total", "Runs that were started.");
+        let mut text = MetricsWriter::default();
+        text.counter("longhaul_runs_started_total", "Runs that were started.");
         text.line("longhaul_runs_started_total", &[], self.runs_started);
-        text.family("longhaul_runs_ended_total", "Runs that ended, by status.");
+        text.counter("longhaul_runs_ended_total", "Runs that ended, by status.");
         for (status, count) in &self.runs_ended {
             text.line("longhaul_runs_ended_total", &[("status", status)], count);
         }
-        text.family("longhaul_features_committed_total", "Features that passed and were committed.");
+        text.counter("longhaul_features_committed_total", "Features that passed and were committed.");
         text.line("longhaul_features_committed_total", &[], self.features_committed);
-        text.outcomes("longhaul_tasks_total", "Invocations that ended, by agent.", "agent", &self.tasks);
-        text.outcomes("longhaul_tool_calls_total", "Calls of tools that were answered.", "tool", &self.calls);
+        outcomes(&mut text, "longhaul_tasks_total", "Invocations that ended, by agent.", "agent", &self.tasks);
+        outcomes(&mut text, "longhaul_tool_calls_total", "Calls of tools that were answered.", "tool", &self.calls);
         self.models(&mut text);
-        text.family("longhaul_limits_total", "Limits that were reached, by name.");
+        text.counter("longhaul_limits_total", "Limits that were reached, by name.");
         for (name, count) in &self.limits {
             text.line("longhaul_limits_total", &[("limit", name)], count);
         }
-        text.0
+        text.finish()
     }
 
-    fn models(&self, text: &mut Text) {
-        text.family("longhaul_model_replies_total", "Replies of models, by their names in longhaul.toml.");
+    fn models(&self, text: &mut MetricsWriter) {
+        text.counter("longhaul_model_replies_total", "Replies of models, by their names in longhaul.toml.");
         for (model, of) in &self.models {
             text.line("longhaul_model_replies_total", &[("model", model)], of.replies);
         }
-        text.family(
+        text.counter(
             "longhaul_model_tokens_total",
             "Tokens, by model; cached ones are among input, reasoning among output.",
         );
@@ -86,11 +86,11 @@ impl Totals {
                 text.line("longhaul_model_tokens_total", &[("model", model), ("type", kind)], tokens);
             }
         }
-        text.family("longhaul_model_cost_usd_total", "What replies cost, in US dollars, as far as prices are known.");
+        text.counter("longhaul_model_cost_usd_total", "What replies cost, in US dollars, as far as prices are known.");
         for (model, cost) in self.models.iter().filter_map(|(model, of)| Some((model, of.microdollars?))) {
             text.line("longhaul_model_cost_usd_total", &[("model", model)], cost / 1e6);
         }
-        text.family("longhaul_model_seconds_total", "Time that replies took, waiting for a turn included.");
+        text.counter("longhaul_model_seconds_total", "Time that replies took, waiting for a turn included.");
         for (model, of) in &self.models {
             text.line("longhaul_model_seconds_total", &[("model", model)], of.seconds);
         }
@@ -122,33 +122,12 @@ fn count(slot: &mut (u64, u64), ok: bool) {
     if ok { slot.0 += 1 } else { slot.1 += 1 }
 }
 
-#[derive(Default)]
-struct Text(String);
-
-impl Text {
-    fn family(&mut self, name: &str, help: &str) {
-        // Writing into a string cannot fail.
-        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} counter");
+fn outcomes(text: &mut MetricsWriter, name: &str, help: &str, label: &str, of: &BTreeMap<String, (u64, u64)>) {
+    text.counter(name, help);
+    for (value, (ok, failed)) in of {
+        text.line(name, &[(label, value), ("ok", "true")], ok);
+        text.line(name, &[(label, value), ("ok", "false")], failed);
     }
-
-    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
-        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(self.0, "{name}{labels} {value}");
-    }
-
-    fn outcomes(&mut self, name: &str, help: &str, label: &str, of: &BTreeMap<String, (u64, u64)>) {
-        self.family(name, help);
-        for (value, (ok, failed)) in of {
-            self.line(name, &[(label, value), ("ok", "true")], ok);
-            self.line(name, &[(label, value), ("ok", "false")], failed);
-        }
-    }
-}
-
-/// The value as the format writes a label.
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 #[cfg(test)]

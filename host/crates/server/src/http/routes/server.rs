@@ -63,6 +63,7 @@ pub async fn ready(State(state): State<SharedState>) -> ApiResult<Ready> {
 pub async fn metrics(State(state): State<SharedState>) -> Result<Response, Problem> {
     let MetricsText { mut text } = state.metrics(ReadMetrics {}).await?;
     text.push_str(&now(&state).await?);
+    text.push_str(&state.latencies.text());
     let mut response = text.into_response();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
