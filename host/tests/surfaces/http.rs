@@ -3,6 +3,7 @@
 mod agents;
 mod fuzz;
 mod load;
+mod queue;
 
 use crate::common;
 use crate::common::lab::Lab;

@@ -278,6 +278,13 @@ pub struct RunSummary {
     /// The time of its next automatic attempt, in milliseconds since 1970-01-01 UTC. None: it does not wait for a
     /// service.
     pub wakes_at_ms: Option<u64>,
+    /// Its place among the runs that wait for their turn, from 1. None: it does not wait there.
+    #[serde(default)]
+    pub queue_place: Option<u32>,
+    /// The time from which it waits, or waited when its process died, in milliseconds since 1970-01-01 UTC. None: it
+    /// does not wait for its turn.
+    #[serde(default)]
+    pub queued_ms: Option<u64>,
 }
 
 /// A run with its details.

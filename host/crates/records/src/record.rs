@@ -221,6 +221,29 @@ fn until_key(run: &RunId) -> Key {
     RunRecord::key(run).and("until")
 }
 
+/// The time from which a run waits for its turn, in milliseconds since 1970-01-01 UTC; none if it does not wait. It is
+/// kept so that a resume after a kill finds its place in the order.
+pub fn queued_ms(store: &dyn Store, run: &RunId) -> fault::Result<Option<u64>> {
+    let bytes = store.get(Table::States, &queued_key(run))?;
+    let damaged = || format!("since when run {run} waits for its turn is damaged");
+    bytes.map(|bytes| serde_json::from_slice(&bytes).or_internal(damaged)).transpose()
+}
+
+/// Stores it with the event that tells of the wait.
+pub fn put_queued(batch: Batch, run: &RunId, since_ms: u64) -> Batch {
+    batch.put(Table::States, queued_key(run), since_ms.to_string())
+}
+
+/// Deletes it with the step by which the wait ends.
+pub fn forget_queued(mut batch: Batch, run: &RunId) -> Batch {
+    batch.push(Op::Delete(Table::States, queued_key(run)));
+    batch
+}
+
+fn queued_key(run: &RunId) -> Key {
+    RunRecord::key(run).and("queued")
+}
+
 /// Stores the digest of everything that would be committed, as the evaluator judged it for a feature.
 pub fn put_judged(batch: Batch, run: &RunId, feature: &str, subject: Digest) -> Batch {
     batch.put(Table::States, RunRecord::key(run).and("judged").and(feature), subject.to_string())
@@ -263,5 +286,15 @@ mod tests {
         }
         let rows = store.scan(Table::States, &RunRecord::key(&run), None, 10).unwrap();
         assert!(rows.is_empty(), "nothing is kept of a run that goes to its end");
+    }
+
+    #[tokio::test]
+    async fn the_time_of_a_wait_is_kept_until_the_wait_ends() {
+        let (store, run) = (longhaul_testkit::MemoryStore::new(), RunId::from_text("r-1"));
+        assert_eq!(queued_ms(&store, &run).unwrap(), None);
+        store.commit(put_queued(Batch::new(), &run, 7)).await.unwrap();
+        assert_eq!(queued_ms(&store, &run).unwrap(), Some(7));
+        store.commit(forget_queued(Batch::new(), &run)).await.unwrap();
+        assert_eq!(queued_ms(&store, &run).unwrap(), None);
     }
 }

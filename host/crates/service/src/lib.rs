@@ -101,6 +101,7 @@ use longhaul_records::bus::Subscription;
 use longhaul_records::index::{ChangedRuns, RunIndex};
 use longhaul_records::record;
 use longhaul_run::RunHandle;
+use longhaul_run::queue::RunQueue;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
@@ -153,6 +154,8 @@ pub struct Service {
     shares: Arc<dyn RunShareFactory>,
     rememberer: Arc<Rememberer>,
     active: Mutex<HashMap<RunId, Active>>,
+    /// The order in which runs work when not all may at once.
+    queue: RunQueue,
     /// The task that delivers notifications. The first active run, or the scheduler, starts it.
     courier: Mutex<Option<tokio::task::JoinHandle<()>>>,
     /// Held while a run is looked up and started, so that no run gets two actors.
@@ -233,6 +236,7 @@ impl Service {
             shares,
             rememberer,
             active: Mutex::default(),
+            queue: RunQueue::default(),
             courier: Mutex::default(),
             locks: KeyedLock::default(),
             remembering: Mutex::default(),

@@ -24,8 +24,12 @@ impl Service {
             Ok(Some(CachedRun { summary: self.summary(&stored)?, has_approvals }))
         };
         let mut runs = self.index.fresh(all, read)?;
+        let places = self.queue.places();
         let active = self.lock();
-        runs.iter_mut().for_each(|one| one.summary.active = active.contains_key(&one.summary.run));
+        for CachedRun { summary, .. } in &mut runs {
+            summary.active = active.contains_key(&summary.run);
+            summary.queue_place = places.get(&summary.run).copied();
+        }
         drop(active);
         runs.sort_by_key(|one| one.summary.created_ms);
         Ok(runs)
@@ -46,6 +50,8 @@ impl Service {
             is_ask: record.ask.is_some(),
             active: self.lock().contains_key(&record.run),
             wakes_at_ms: state.wakes_at_ms(),
+            queue_place: self.queue.places().get(&record.run).copied(),
+            queued_ms: record::queued_ms(&*self.host.store, &record.run)?,
         })
     }
 

@@ -165,6 +165,9 @@ pub struct RunView {
     /// Time of its next attempt, in milliseconds since 1970-01-01 UTC, if it waits for a service.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub next_wake_ms: Option<u64>,
+    /// Its place among the runs that wait until fewer work at once, from 1; null: it does not wait there.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub queue_place: Option<u32>,
 }
 
 impl From<RunSummary> for RunView {
@@ -181,6 +184,7 @@ impl From<RunSummary> for RunView {
             last_ms: inner.last_ms,
             active: inner.active,
             next_wake_ms: inner.wakes_at_ms,
+            queue_place: inner.queue_place,
         }
     }
 }
