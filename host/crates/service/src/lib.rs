@@ -29,6 +29,7 @@
 //! | `resources.rs` | the resource usage of the machine |
 //! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs, for a collector |
 //! | `metrics.rs` | metrics for Prometheus |
+//! | `costs.rs` | the costs of runs, by project, model, agent and day |
 //! | `checkpoints.rs` | export and import of checkpoints |
 //! | `graphs.rs` | graphs of code steps |
 //! | `agents.rs` | agents, and the execution of those that are asks or runs |
@@ -53,6 +54,7 @@ mod begin;
 mod check;
 mod checkpoints;
 mod codes;
+mod costs;
 mod decisions;
 mod exporters;
 mod features;
@@ -91,7 +93,9 @@ use longhaul_checkpoints::RunShareFactory;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault;
+use longhaul_core::store::Op;
 use longhaul_core::stream::StreamToken;
+use longhaul_core::supervisor::InvocationUsage;
 use longhaul_memory::{MemoryFactory, Rememberer};
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_monitor::Monitor;
@@ -100,6 +104,7 @@ use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::bus::Subscription;
 use longhaul_records::index::{ChangedRuns, RunIndex};
 use longhaul_records::record;
+use longhaul_records::sums::RunSums;
 use longhaul_run::RunHandle;
 use longhaul_run::queue::RunQueue;
 use std::collections::HashMap;
@@ -177,6 +182,8 @@ pub struct Service {
     tokens_removed: tokio::sync::watch::Sender<u64>,
     /// The cached summaries of runs.
     index: RunIndex<CachedRun>,
+    /// Sums of runs that were missing or behind, until they are stored.
+    repairs: Mutex<Vec<Op>>,
     /// Shared by operations that store content before they reference it; exclusive to the deletion of unreferenced
     /// content.
     naming: tokio::sync::RwLock<()>,
@@ -188,6 +195,12 @@ pub struct Service {
 #[derive(Clone)]
 struct CachedRun {
     summary: RunSummary,
+    /// The sum of its ledger.
+    total: InvocationUsage,
+    /// The time that it worked, in milliseconds.
+    wall_ms: u64,
+    /// The sums of its events.
+    sums: Arc<RunSums>,
     /// Whether a person was ever asked about a call of it.
     has_approvals: bool,
 }
@@ -241,6 +254,7 @@ impl Service {
             locks: KeyedLock::default(),
             remembering: Mutex::default(),
             rechecking: tokio::sync::Mutex::default(),
+            repairs: Mutex::default(),
             reporting: Mutex::default(),
             counted: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),

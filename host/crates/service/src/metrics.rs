@@ -2,18 +2,13 @@
 //! it takes. A server adds what only it knows.
 
 use super::Service;
-use super::exporters::EventTotals;
 use longhaul_api::agents::{ListTasks, SchedulerStatus, StatusFilter};
 use longhaul_api::resources::MetricsText;
 use longhaul_core::fault;
-use longhaul_records::record;
 use longhaul_resources::DiskSpace;
 use longhaul_telemetry::MetricsWriter;
 use std::path::Path;
 use std::sync::PoisonError;
-
-/// Events of a run that are read at once.
-const PAGE: usize = 1_000;
 
 /// The file of the store in the data directory.
 const STORE: &str = "state.redb";
@@ -21,6 +16,7 @@ const STORE: &str = "state.redb";
 impl Service {
     pub(super) async fn metrics(&self) -> fault::Result<MetricsText> {
         let mut text = self.run_metrics()?;
+        self.keep_repaired_sums().await;
         let mut writer = MetricsWriter::default();
         put_scheduler(&mut writer, &self.agents.scheduler_status().await?);
         put_ended(&mut writer, self.ended(StatusFilter::Completed).await?, self.ended(StatusFilter::Failed).await?);
@@ -29,21 +25,13 @@ impl Service {
         Ok(MetricsText { text })
     }
 
-    /// All runs of the data directory, summed up. What was counted before is not read again, and stays counted when a run
-    /// is removed.
+    /// All runs of the data directory, summed up from the sums that are kept with each. What was counted before stays
+    /// counted when a run is removed.
     fn run_metrics(&self) -> fault::Result<String> {
+        let runs = self.in_short()?;
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        let EventTotals { totals, last } = &mut *counted;
-        for record in record::records(&*self.host.store)? {
-            let after = last.entry(record.run.clone()).or_default();
-            loop {
-                let page = record::events_after(&*self.host.store, &record.run, *after, PAGE)?;
-                let Some(newest) = page.last() else { break };
-                *after = newest.number;
-                page.iter().for_each(|event| totals.add(event));
-            }
-        }
-        Ok(totals.text())
+        counted.count(runs.into_iter().map(|one| (one.summary.run, one.sums)));
+        Ok(counted.totals.text())
     }
 
     /// Ended tasks of this status that are kept.

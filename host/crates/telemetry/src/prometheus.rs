@@ -5,13 +5,15 @@ use crate::label;
 use crate::metrics_writer::MetricsWriter;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::model::Usage;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Values of one label.
 const LABELS_MAX: usize = 200;
 
-/// Sums over events of any runs, each from its first event on.
-#[derive(Clone, Debug, Default)]
+/// Sums over events of any runs, each from its first event on. The sums of a run are stored with it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Totals {
     runs_started: u64,
     runs_ended: BTreeMap<String, u64>,
@@ -22,7 +24,8 @@ pub struct Totals {
     features_committed: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 struct OfModel {
     replies: u64,
     usage: [u64; 5],
@@ -47,6 +50,20 @@ impl Totals {
             Event::Limit { name, .. } => *slot(&mut self.limits, name) += 1,
             Event::Committed { .. } => self.features_committed += 1,
             _ => {}
+        }
+    }
+
+    /// Adds what the sums of a run have more than they had `before`.
+    pub fn grow(&mut self, before: &Self, now: &Self) {
+        self.runs_started += now.runs_started.saturating_sub(before.runs_started);
+        self.features_committed += now.features_committed.saturating_sub(before.features_committed);
+        grow_counts(&mut self.runs_ended, &before.runs_ended, &now.runs_ended);
+        grow_counts(&mut self.limits, &before.limits, &now.limits);
+        grow_outcomes(&mut self.tasks, &before.tasks, &now.tasks);
+        grow_outcomes(&mut self.calls, &before.calls, &now.calls);
+        for (model, now) in &now.models {
+            let before = before.models.get(model).copied().unwrap_or_default();
+            slot(&mut self.models, model).grow(before, *now);
         }
     }
 
@@ -98,6 +115,17 @@ impl Totals {
 }
 
 impl OfModel {
+    fn grow(&mut self, before: Self, now: Self) {
+        self.replies += now.replies.saturating_sub(before.replies);
+        for (sum, (before, now)) in self.usage.iter_mut().zip(before.usage.into_iter().zip(now.usage)) {
+            *sum = sum.saturating_add(now.saturating_sub(before));
+        }
+        if let Some(microdollars) = now.microdollars {
+            *self.microdollars.get_or_insert(0.0) += microdollars - before.microdollars.unwrap_or(0.0);
+        }
+        self.seconds += now.seconds - before.seconds;
+    }
+
     fn add(&mut self, usage: Usage, took_ms: u64) {
         let Usage { input_tokens, cached_tokens, cache_written_tokens, output_tokens, reasoning_tokens, .. } = usage;
         self.replies += 1;
@@ -109,6 +137,23 @@ impl OfModel {
             *self.microdollars.get_or_insert(0.0) += usage.cost_microdollars;
         }
         self.seconds += f64::from(u32::try_from(took_ms).unwrap_or(u32::MAX)) / 1e3;
+    }
+}
+
+fn grow_counts(sum: &mut BTreeMap<String, u64>, before: &BTreeMap<String, u64>, now: &BTreeMap<String, u64>) {
+    for (label, now) in now {
+        *slot(sum, label) += now.saturating_sub(before.get(label).copied().unwrap_or(0));
+    }
+}
+
+type Outcomes = BTreeMap<String, (u64, u64)>;
+
+fn grow_outcomes(sum: &mut Outcomes, before: &Outcomes, now: &Outcomes) {
+    for (label, now) in now {
+        let before = before.get(label).copied().unwrap_or_default();
+        let sum = slot(sum, label);
+        sum.0 += now.0.saturating_sub(before.0);
+        sum.1 += now.1.saturating_sub(before.1);
     }
 }
 

@@ -4,7 +4,7 @@ use super::features::FeatureView;
 use super::usage::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
 use crate::projects::CreatedProject;
-use crate::runs::{CommitLog, OpenQuestion, ProjectSummary, RunSummary, Status};
+use crate::runs::{CommitLog, CostOfRun, CostSum, OpenQuestion, ProjectSummary, RunSummary, Status};
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
 use serde::Serialize;
@@ -345,6 +345,14 @@ pub struct RunCost {
 pub struct Costs {
     /// The sum over all matching runs, not only over those of the page.
     pub sum: UsageView,
+    /// The sums by project, the name first in the alphabet first.
+    pub by_project: Vec<NamedCost>,
+    /// The usage of models by their names in longhaul.toml.
+    pub by_model: Vec<NamedCost>,
+    /// The usage of models by agent.
+    pub by_agent: Vec<NamedCost>,
+    /// The usage of models by day in UTC, the oldest first.
+    pub by_day: Vec<NamedCost>,
     /// The costs, the newest run first.
     pub items: Vec<RunCost>,
     /// Number of matching runs.
@@ -353,6 +361,41 @@ pub struct Costs {
     pub limit: usize,
     /// Runs before this page.
     pub offset: usize,
+}
+
+/// A sum of costs under one name.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct NamedCost {
+    /// The project, the model, the agent, or the day, such as `2026-01-31`.
+    pub name: String,
+    /// Number of runs of a project; of the others, of replies of models.
+    pub count: u64,
+    /// Tokens and money.
+    pub usage: UsageView,
+}
+
+impl From<CostSum> for NamedCost {
+    fn from(CostSum { name, count, usage }: CostSum) -> Self {
+        Self { name, count, usage: usage.into() }
+    }
+}
+
+impl From<CostOfRun> for RunCost {
+    fn from(CostOfRun { summary, total, wall_ms }: CostOfRun) -> Self {
+        Self {
+            run: summary.run.to_string(),
+            project: summary.project,
+            status: summary.status.into(),
+            created_ms: summary.created_ms,
+            usage: total.usage.into(),
+            interrupted_usage_max: total.cut_off.into(),
+            model_calls: total.model_calls,
+            tool_calls: total.tool_calls,
+            fuel: total.fuel,
+            wall_ms,
+        }
+    }
 }
 
 /// A path as text; what is not UTF-8 is replaced.
