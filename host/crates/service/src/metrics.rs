@@ -21,6 +21,8 @@ impl Service {
         put_scheduler(&mut writer, &self.agents.scheduler_status().await?);
         put_ended(&mut writer, self.ended(StatusFilter::Completed).await?, self.ended(StatusFilter::Failed).await?);
         put_space(&mut writer, self.host.home.path());
+        writer.gauge("longhaul_run_entries", "What is kept in memory for runs at work; 0 while there are none.");
+        writer.line("longhaul_run_entries", &[], self.run_entries());
         text.push_str(&writer.finish());
         Ok(MetricsText { text })
     }
@@ -32,6 +34,14 @@ impl Service {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         counted.count(runs.into_iter().map(|one| (one.summary.run, one.sums)));
         Ok(counted.totals.text())
+    }
+
+    /// Everything that this process keeps of runs only while they are worked on, counted: their actors, places, locks,
+    /// followers, reports, and the tasks that remember them.
+    fn run_entries(&self) -> usize {
+        let active = self.lock().len();
+        let (followed, reported) = (self.served.followed(), self.drop_ended_reports());
+        active + self.queue.len() + self.locks.len() + followed + reported + self.remembering_now()
     }
 
     /// Ended tasks of this status that are kept.

@@ -106,6 +106,7 @@ impl Service {
                 None => actor.live(first).await,
             }
             service.lock().remove(&own);
+            service.drop_ended_reports();
             service.tell(&own);
             service.remember(own);
         });

@@ -13,6 +13,9 @@ use tokio::sync::mpsc;
 /// How long the end of the process waits for the last events of its runs to be looked at.
 const LAST_EVENTS_WAIT: Duration = Duration::from_secs(2);
 
+/// Exporters without a run that stay connected.
+const IDLE_EXPORTERS_MAX: usize = 4;
+
 impl Service {
     /// Looks after a run that is active here, if its project wants that. Events up to `after` were sent before.
     pub(super) fn report(self: &Arc<Self>, record: &RunRecord, after: u64) {
@@ -25,8 +28,29 @@ impl Service {
         let watcher = exporter.watcher(&record.run, after);
         let task = tokio::spawn(follow(Arc::clone(self), record.run.clone(), watcher));
         let mut reporting = self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
-        reporting.tasks.retain(|task| !task.is_finished());
         reporting.tasks.push(task);
+        drop(reporting);
+        self.drop_ended_reports();
+    }
+
+    /// Drops what is kept of reports that have ended, and closes exporters that nothing uses any more but for the last
+    /// ones. Answers how many runs are reported.
+    pub(super) fn drop_ended_reports(&self) -> usize {
+        let mut reporting = self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
+        reporting.tasks.retain(|task| !task.is_finished());
+        let idle = |exporter: &Arc<Exporter>| Arc::strong_count(exporter) == 1;
+        let surplus = reporting.exporters.iter().filter(|(_, exporter)| idle(exporter)).count();
+        let mut surplus = surplus.saturating_sub(IDLE_EXPORTERS_MAX);
+        // The oldest first.
+        let closed = reporting.exporters.extract_if(.., |(_, exporter)| {
+            let closes = surplus > 0 && idle(exporter);
+            surplus -= usize::from(closes);
+            closes
+        });
+        for (_, exporter) in closed {
+            tokio::spawn(exporter.close());
+        }
+        reporting.tasks.len()
     }
 
     fn exporter(&self, config: TelemetryConfig) -> Option<Arc<Exporter>> {

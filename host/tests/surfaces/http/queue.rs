@@ -1,4 +1,5 @@
-//! Runs that wait for their turn: who is next, what is told of it, and what a kill leaves of the order.
+//! Runs that wait for their turn: who is next, what is told of it, what a kill leaves of the order, and what is kept of
+//! runs when they have ended.
 
 use crate::common::ASKED_CONFIG;
 use crate::common::lab::Lab;
@@ -90,4 +91,31 @@ fn after_a_kill_the_run_at_work_goes_on_and_the_others_wait_in_their_order() {
         first["at_ms"].as_u64().expect("a time")
     };
     assert!(began(&runs[1]) <= began(&runs[2]), "the one that came first began first");
+}
+
+/// The number of entries that the server keeps for runs at work.
+fn entries(web: &Web) -> u64 {
+    let metrics = web.get("/metrics").expect(200).body;
+    let told = metrics.lines().find_map(|line| line.strip_prefix("longhaul_run_entries "));
+    told.and_then(|told| told.parse().ok()).unwrap_or_else(|| panic!("no figure in\n{metrics}"))
+}
+
+#[test]
+fn nothing_is_kept_in_memory_of_runs_that_have_ended() {
+    let lab = lab();
+    let web = Web::start(&lab);
+    let runs: Vec<String> = (0..4).map(|_| ask(&web, &lab, 2)).collect();
+    // A follower of each, which the server lets go of with the run.
+    for run in &runs {
+        web.stream(&format!("/api/v1/runs/{run}/events/stream?follow=false"), &[]).until(|frame| frame.event == "gone");
+        web.until_status(run, "completed");
+    }
+    let last = ask(&web, &lab, 20);
+    assert!(entries(&web) > 0, "a run at work has its actor and its place");
+    web.post(&format!("/api/v1/runs/{last}/abandon"), &json!({ "reason": "it was a test" })).expect(200);
+    let since = std::time::Instant::now();
+    while entries(&web) > 0 {
+        assert!(since.elapsed() < Duration::from_secs(20), "{} entries are kept", entries(&web));
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
