@@ -394,6 +394,43 @@ async fn a_read_only_directory_cannot_be_changed() {
 }
 
 #[tokio::test]
+async fn code_writes_no_more_than_its_limit_and_the_report_names_it() {
+    let writes = async |source: &str| {
+        let (_directory, inside) = folder();
+        let limits = JobLimits { disk_bytes_max: 1 << 20, ..JobLimits::default() };
+        let report = run(Job { limits, ..seeing(python(source), &inside, Access::Write) }).await;
+        let length = |entry: fs::DirEntry| entry.metadata().expect("ours").len();
+        let bytes: u64 = fs::read_dir(&inside).expect("ours").map(|entry| length(entry.expect("ours"))).sum();
+        let entries = fs::read_dir(&inside).expect("ours").count();
+        (report, bytes, entries)
+    };
+    for source in [
+        "open('/data/large', 'wb').write(b'x' * (2 << 20))",
+        "for number in range(100): open('/data/again', 'wb').write(b'x' * (64 << 10))",
+        "open('/data/a.txt', 'ab').write(b'x' * (2 << 20))",
+        "import os; os.truncate('/data/a.txt', 2 << 20)",
+        "import os; file = os.open('/data/b', os.O_CREAT | os.O_WRONLY); [os.write(file, bytes(9_000)) for _ in range(999)]",
+        "for number in range(1_000): open(f'/data/{number}', 'w')",
+        "import os\nfor number in range(1_000): os.mkdir(f'/data/{number}')",
+        "import os\nfor number in range(1_000): os.symlink('a.txt', f'/data/{number}')",
+    ] {
+        let (report, bytes, entries) = writes(source).await;
+        assert_eq!(report.exit_code, Some(1), "{source}: {report:#?}");
+        assert_eq!(report.limit.as_deref(), Some("disk_bytes_max"), "{source}: {report:#?}");
+        assert!(report.error_message.as_deref().is_some_and(|text| text.contains("1048576 bytes")), "{report:#?}");
+        assert!(bytes <= 1 << 21 && entries < 300, "{source}: {bytes} bytes, {entries} entries");
+    }
+    // A full disk is an error that code may handle.
+    let handled = "import errno\ntry:\n open('/data/large', 'wb').write(bytes(2 << 20))\n\
+                   except OSError as error:\n print(errno.errorcode[error.errno])";
+    let (report, ..) = writes(handled).await;
+    expect(&report, "ENOSPC\n", Some(0), None);
+    let (report, bytes, _) = writes("open('/data/small', 'wb').write(bytes(900_000))").await;
+    expect(&report, "", Some(0), None);
+    assert!(bytes >= 900_000, "what fits is written");
+}
+
+#[tokio::test]
 async fn no_path_leads_out_of_a_directory() {
     let (directory, inside) = folder();
     for source in [

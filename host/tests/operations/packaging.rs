@@ -42,6 +42,21 @@ fn systemd_takes_the_unit() {
 }
 
 #[test]
+fn each_alert_says_what_to_do() {
+    let text = fs::read_to_string(repository().join("packaging/alerts.yml")).expect("there");
+    let alerts: Vec<&str> = text.split("- alert: ").skip(1).collect();
+    assert!(alerts.len() > 10, "{text}");
+    for alert in alerts {
+        for field in ["expr: ", "severity: ", "summary: ", "runbook: "] {
+            let value = alert.lines().find_map(|line| line.split_once(field)).map(|(_, value)| value.trim());
+            assert!(value.is_some_and(|value| value.len() > 3), "no `{field}` in\n{alert}");
+        }
+        let runbook = alert.lines().find_map(|line| line.trim().strip_prefix("runbook: ")).expect("it was there");
+        assert!(runbook.ends_with('.') && runbook.contains(' '), "no sentence: {runbook}");
+    }
+}
+
+#[test]
 fn the_container_file_names_what_is_there() {
     const KNOWN: [&str; 13] = [
         "FROM",

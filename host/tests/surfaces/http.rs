@@ -2,7 +2,9 @@
 
 mod agents;
 mod fuzz;
+mod history;
 mod load;
+mod queue;
 
 use crate::common;
 use crate::common::lab::Lab;
@@ -497,7 +499,16 @@ fn a_run_is_started_watched_and_looked_at_from_all_sides() {
     let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
     let names = alerts.match_indices("longhaul_").map(|(at, _)| &alerts[at..]);
     for name in names.map(|rest| &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())]) {
-        assert!(metrics.contains(&format!("# HELP {name} ")), "the alerts look at {name}: {metrics}");
+        // The lines of a histogram have other names than their family.
+        let family = name.strip_suffix("_bucket").unwrap_or(name);
+        assert!(metrics.contains(&format!("# HELP {family} ")), "the alerts look at {name}: {metrics}");
+    }
+    let took = "longhaul_http_request_seconds_count{method=\"GET\",route=\"/api/v1/runs/{run}/log\"} 1";
+    assert!(metrics.lines().any(|line| line == took), "no `{took}` in\n{metrics}");
+    for told in
+        ["longhaul_schedules 0", "longhaul_scheduler_working 1", "longhaul_store_bytes ", "longhaul_disk_bytes "]
+    {
+        assert!(metrics.lines().any(|line| line.starts_with(told)), "no `{told}` in\n{metrics}");
     }
     let plugins = web.get("/api/v1/plugins?limit=1000").expect(200).json();
     assert!(

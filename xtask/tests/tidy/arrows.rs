@@ -213,6 +213,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-harness",
             "longhaul-journal",
             "longhaul-models",
+            "longhaul-telemetry",
         ],
     ),
     ("longhaul-redis", &["longhaul-core"]),

@@ -43,9 +43,9 @@ use crate::projects::{
 };
 use crate::resources::{ChildEnd, EndChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView};
 use crate::runs::{
-    AbandonRun, AffectedRun, AnswerRun, AskRequest, BeginRun, CancelTask, CarriedInvocation, CommitLog, ListCommits,
-    ListRuns, PauseRun, RereadGoal, RereadOutcome, ResumeRun, RevertOutcome, RevertRun, RunList, ShowRun, Status,
-    SteerRun, TakeBackAnswer,
+    AbandonRun, AffectedRun, AnswerRun, AskRequest, BeginRun, CancelTask, CarriedInvocation, CommitLog, CostList,
+    ListCommits, ListCosts, ListRuns, PauseRun, RereadGoal, RereadOutcome, ResumeRun, RevertOutcome, RevertRun,
+    RunList, ShowRun, Status, SteerRun, TakeBackAnswer,
 };
 use crate::security::{
     DistrustProject, ExpectTrust, GrantUsage, IdentifyProject, JoinProject, ListAudit, ListCheckouts, ListTrusted,
@@ -473,6 +473,8 @@ operations! {
         fn begin_ask(AskRequest) -> AffectedRun, Repeat, paths AskRequest::paths;
         /// Summaries of all runs, the oldest first.
         fn runs(ListRuns) -> RunList, Look;
+        /// What runs cost, the newest first, with sums over all of them.
+        fn costs(ListCosts) -> CostList, Look;
         /// One run with its details.
         fn run_status(ShowRun) -> Status, Look;
         /// Give guidance to the agents at work, which read it at their next step.

@@ -2,7 +2,9 @@
 
 use longhaul_core::event::WorkUsage;
 use longhaul_core::journal::Resolution;
+use longhaul_core::model::Usage;
 use longhaul_core::project::ProjectStatus;
+use longhaul_core::supervisor::InvocationUsage;
 use longhaul_core::work::{Plan, Synthesis};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::{Dispatch, Feature, RunStatus};
@@ -229,6 +231,60 @@ pub struct RunList {
     pub runs: Vec<RunSummary>,
 }
 
+/// List what runs cost.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListCosts {
+    /// The name of the project. None: all projects.
+    #[serde(default)]
+    pub project: Option<String>,
+    /// The most entries of the page.
+    pub limit: usize,
+    /// The number of entries to skip.
+    #[serde(default)]
+    pub offset: usize,
+}
+
+/// A page of what runs cost, and the sums over all that match.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CostList {
+    /// The entries, the newest run first.
+    pub runs: Vec<CostOfRun>,
+    /// The number of runs that match.
+    pub total_count: usize,
+    /// The sum of their ledgers.
+    pub sum: Usage,
+    /// The sums of their ledgers by project.
+    pub by_project: Vec<CostSum>,
+    /// The usage of models by model.
+    pub by_model: Vec<CostSum>,
+    /// The usage of models by the table of the agent.
+    pub by_agent: Vec<CostSum>,
+    /// The usage of models by day in UTC, such as `2026-01-31`, the oldest first.
+    pub by_day: Vec<CostSum>,
+}
+
+/// What one run cost.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CostOfRun {
+    /// The summary of the run.
+    pub summary: RunSummary,
+    /// The sum of its ledger.
+    pub total: InvocationUsage,
+    /// The time that it worked, in milliseconds.
+    pub wall_ms: u64,
+}
+
+/// A sum under one name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CostSum {
+    /// The name.
+    pub name: String,
+    /// The number of runs, or of replies of models.
+    pub count: u64,
+    /// The tokens and the cost.
+    pub usage: Usage,
+}
+
 /// A summary of a project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ProjectSummary {
@@ -278,6 +334,13 @@ pub struct RunSummary {
     /// The time of its next automatic attempt, in milliseconds since 1970-01-01 UTC. None: it does not wait for a
     /// service.
     pub wakes_at_ms: Option<u64>,
+    /// Its place among the runs that wait for their turn, from 1. None: it does not wait there.
+    #[serde(default)]
+    pub queue_place: Option<u32>,
+    /// The time from which it waits, or waited when its process died, in milliseconds since 1970-01-01 UTC. None: it
+    /// does not wait for its turn.
+    #[serde(default)]
+    pub queued_ms: Option<u64>,
 }
 
 /// A run with its details.

@@ -3,6 +3,7 @@
 //! A `Ctx` lives as long as its store and is never used for a second invocation.
 
 use crate::conversation::Conversations;
+use crate::disk::DiskQuota;
 use crate::http::Outgoing;
 use crate::in_flight::InFlight;
 use crate::log::LogBook;
@@ -51,6 +52,8 @@ pub struct Ctx {
     /// Bytes of log since the log last yielded.
     pub(crate) logged_bytes: usize,
     pub(crate) wasi: WasiCtx,
+    /// What it may still write into directories.
+    pub(crate) disk: Arc<DiskQuota>,
     /// Its end of a pipe to another guest.
     pipe: Option<PipeEnd>,
     pub(crate) table: ResourceTable,
@@ -100,6 +103,7 @@ impl Ctx {
         Ok(Self {
             meter: Meter::new(&setup.limits, Arc::new(guest)),
             http: Outgoing::new(&setup, &log),
+            disk: DiskQuota::new(setup.limits.disk_bytes_max),
             invocation: setup.invocation,
             scope: setup.scope,
             grants: setup.grants,
@@ -143,6 +147,12 @@ impl Ctx {
     #[must_use]
     pub fn in_flight(&self) -> InFlight {
         self.in_flight.clone()
+    }
+
+    /// The cap that refused it something, whatever it did then: growth of memory or tables, or a write to a disk.
+    #[must_use]
+    pub fn refused(&self) -> Option<LimitHit> {
+        self.meter.refused.clone().or_else(|| self.disk.refused())
     }
 
     /// The plugin's log, which outlives the invocation.

@@ -14,6 +14,7 @@ mod counted;
 mod ctx;
 mod decisions;
 mod delegate;
+mod disk;
 mod gate;
 mod graph;
 pub mod http;
@@ -38,6 +39,7 @@ pub mod wasi;
 
 pub use console::{Captured, Console};
 pub use ctx::Ctx;
+pub use disk::DISK_BYTES_MAX;
 pub use in_flight::InFlight;
 pub use log::{LogBook, LogLine};
 pub use meter::Meter;

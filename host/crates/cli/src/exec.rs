@@ -51,6 +51,9 @@ pub struct ExecArgs {
     /// Most fuel, in units of wasmtime.
     #[arg(long, default_value_t = JobLimits::default().fuel_max)]
     fuel_max: u64,
+    /// Most bytes that it writes into directories.
+    #[arg(long, default_value_t = JobLimits::default().disk_bytes_max)]
+    disk_bytes_max: u64,
     /// Most output that is kept of each stream, in bytes.
     #[arg(long, default_value_t = JobLimits::default().output_bytes_max)]
     output_bytes_max: usize,
@@ -120,6 +123,7 @@ async fn report(context: &Context, args: ExecArgs) -> fault::Result<JobReport> {
             timeout_ms: args.timeout_ms,
             memory_bytes_max: args.memory_bytes_max,
             fuel_max: args.fuel_max,
+            disk_bytes_max: args.disk_bytes_max,
             output_bytes_max: args.output_bytes_max,
         },
     };

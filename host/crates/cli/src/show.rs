@@ -38,9 +38,10 @@ pub async fn status(context: &Context, run: RunRef) -> fault::Result<Exit> {
 }
 
 fn print_status(status: &Status) {
-    let RunSummary { run, project, status: word, passing, active, .. } = &status.summary;
+    let RunSummary { run, project, status: word, passing, active, queue_place, .. } = &status.summary;
     let what = if status.branch.is_empty() { "tasks are answered" } else { "features pass" };
-    outln!("run {run} of {project}: {}, {} of {} {what}", word_of(*word, *active), passing.0, passing.1);
+    let shown = word_of(*word, *active, *queue_place);
+    outln!("run {run} of {project}: {shown}, {} of {} {what}", passing.0, passing.1);
     let branch = if status.branch.is_empty() { String::new() } else { format!("branch {}, ", status.branch) };
     outln!("  {branch}{}", messages::used_words(&status.resource_usage));
     outln!("  {}", messages::ledger_words(&status.ledger));
@@ -86,10 +87,10 @@ pub async fn runs(context: &Context) -> fault::Result<Exit> {
     if list.runs.is_empty() {
         outln!("no runs yet; start one with `longhaul run` in a project");
     }
-    for RunSummary { run, project, directory, status, passing, active, .. } in list.runs {
+    for RunSummary { run, project, directory, status, passing, active, queue_place, .. } in list.runs {
         outln!(
             "{run}  {:<11} {}/{}  {project}  {}",
-            word_of(status, active),
+            word_of(status, active, queue_place),
             passing.0,
             passing.1,
             directory.display()
@@ -159,9 +160,12 @@ pub async fn replay(
     Ok(if same { Exit::Done } else { Exit::Error })
 }
 
-/// A word for the status. Work without a process at it is marked as such.
-fn word_of(status: RunStatus, active: bool) -> &'static str {
-    match status {
+/// A word for the status. Work without a process at it is marked as such, and so is work that waits for its turn.
+fn word_of(status: RunStatus, active: bool, queue_place: Option<u32>) -> String {
+    if let Some(place) = queue_place {
+        return format!("queued {place}");
+    }
+    let word = match status {
         RunStatus::New | RunStatus::Planning | RunStatus::Working if !active => "broken off",
         RunStatus::New => "new",
         RunStatus::Planning => "planning",
@@ -172,7 +176,8 @@ fn word_of(status: RunStatus, active: bool) -> &'static str {
         RunStatus::Incomplete => "incomplete",
         RunStatus::Failed => "failed",
         RunStatus::Abandoned => "abandoned",
-    }
+    };
+    word.to_owned()
 }
 
 /// A word for the status of a feature.

@@ -5,6 +5,7 @@
 
 use longhaul_core::fault::{self, Context, bail};
 use longhaul_core::process_registry::{Child, ChildKind};
+use longhaul_resources::admission::RUNS_MAX;
 use longhaul_resources::{PartialLimits, Reserve, mb};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,10 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub struct ResourceSettings {
     /// The reserve for the rest of the machine when work wants to begin. Default 256 MB, and nothing of graphics cards.
     pub reserve: Reserve,
+    /// The most runs that work at once, asks included; the others wait in a queue. Default: four for each core, as far as
+    /// the memory of the machine has 256 MB for each of them beside the reserve, and at least 2. From 1 to 10 000.
+    #[serde(rename = "runs_max", skip_serializing_if = "Option::is_none")]
+    pub runs_max: Option<u32>,
     /// The time for which a child may use more of the processors than `max_cpu_percent`, in seconds. Default 60.
     #[serde(rename = "busy_s_max")]
     pub busy_s_max: u64,
@@ -45,7 +50,7 @@ impl Default for ResourceSettings {
         let own = PartialLimits::default();
         let mcp_server = PartialLimits { max_memory_mb: Some(1_024.0), max_processes: Some(64), max_cpu_percent: None };
         let reserve = Reserve::default();
-        Self { reserve, busy_s_max: 60, compiler: own, program: own, kept: own, mcp_server, model: own }
+        Self { reserve, runs_max: None, busy_s_max: 60, compiler: own, program: own, kept: own, mcp_server, model: own }
     }
 }
 
@@ -64,7 +69,11 @@ impl ResourceSettings {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(error).or_invalid(|| format!("cannot read `{}`", path.display())),
         };
-        toml::from_str(&text).or_invalid(|| format!("`{}`", path.display()))
+        let read: Self = toml::from_str(&text).or_invalid(|| format!("`{}`", path.display()))?;
+        match read.runs_max.filter(|max| !(1..=RUNS_MAX).contains(max)) {
+            Some(max) => bail!("`{}`: runs_max is {max}; write a number from 1 to {RUNS_MAX}", path.display()),
+            None => Ok(read),
+        }
     }
 
     /// The limits of a child: the lower one of these settings and of those that it was started with.
@@ -137,6 +146,18 @@ mod tests {
         write("reserved = 1\n");
         assert_eq!(watched.now(), read);
         assert!(ResourceSettings::read(home.path()).unwrap_err().to_string().contains("resources.toml"));
+    }
+
+    #[test]
+    fn a_number_of_runs_at_which_none_could_work_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        for (written, expected) in [("0", None), ("1", Some(1)), ("10000", Some(10_000)), ("10001", None)] {
+            std::fs::write(home.path().join(FILE), format!("runs_max = {written}\n")).unwrap();
+            match ResourceSettings::read(home.path()) {
+                Ok(read) => assert_eq!((read.runs_max, expected.is_some()), (expected, true), "{written}"),
+                Err(error) => assert!(expected.is_none() && error.to_string().contains("1 to 10000"), "{error}"),
+            }
+        }
     }
 
     #[test]

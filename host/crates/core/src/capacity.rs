@@ -29,4 +29,7 @@ pub trait Capacity: Send + Sync {
     /// Decides if there is capacity for the work `who`, whose needs are reserved once it begins. Work that was admitted
     /// before and continues does not begin.
     fn admit(&self, who: &str, begins: bool, need: Need) -> AdmissionVerdict;
+
+    /// The most runs that work at once in this process. The others wait in a queue.
+    fn runs_max(&self) -> u32;
 }

@@ -77,6 +77,13 @@ pub enum Event {
     },
     /// A process continues the run.
     RunResumed,
+    /// The run waits in the queue, since as many others work as may at once. It goes on by itself.
+    RunQueued {
+        /// The place of the run among those that wait, from 1.
+        place: u32,
+        /// The number of runs that may work at once.
+        runs_max: u32,
+    },
     /// The features of the run are known.
     Planned {
         /// The id and the title of each feature.

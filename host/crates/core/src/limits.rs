@@ -48,6 +48,11 @@ pub struct Limits {
     /// 256 MiB. Counted when an invocation first sets something, so invocations that set at the same
     /// time may each add up to it. Only for tools and memory backends.
     pub keyvalue_bytes_max: u64,
+    /// Bytes that it may write into the directories that it was granted. Default 1 GiB. Each byte that is written counts,
+    /// also over another one, and so does the growth of a file whose size is set; a new file, directory or link counts
+    /// as 4 096. Space that is given back is not credited. A write over it fails in the guest with
+    /// `insufficient-space`, as on a full disk. Programs that checks and tools start have a limit of the same name.
+    pub disk_bytes_max: u64,
     /// Decisions that the agents and planners of a run store, all invocations together. Default 1 000. A further one is
     /// refused as data. Decisions from versions without this cap are not counted.
     pub decisions_max: u32,
@@ -95,6 +100,7 @@ impl Default for Limits {
             journal_entries_max: 1_000,
             journal_bytes_max: 64 << 20,
             keyvalue_bytes_max: 256 << 20,
+            disk_bytes_max: 1 << 30,
             decisions_max: 1_000,
             decisions_bytes_max: 8 << 20,
             progress_entries_max: 2_000,

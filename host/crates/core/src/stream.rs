@@ -89,6 +89,8 @@ pub enum LineKind {
     RunStarted,
     /// [`Event::RunResumed`].
     Resumed,
+    /// [`Event::RunQueued`].
+    Queued,
     /// [`Event::Dispatched`].
     Dispatch,
     /// [`Event::Planned`].
@@ -242,6 +244,7 @@ kinds! {
     ProjectStatus "project_status" ProjectStatus,
     RunStarted "run_started" RunStarted,
     RunResumed "run_resumed" Resumed,
+    RunQueued "run_queued" Queued,
     Dispatched "dispatched" Dispatch,
     Planned "planned" Plan,
     Replanned "replanned" Replan,

@@ -40,7 +40,8 @@ pub struct Called<T> {
     pub more: UsageDelta,
     /// Events to report.
     pub events: Vec<Event>,
-    /// The last refused growth of memory or tables, whatever the guest did then.
+    /// The last refused growth of memory or tables, or the first refused write to a directory, whatever the guest did
+    /// then.
     pub refused: Option<LimitHit>,
     /// The log of the plugin.
     pub log: Vec<LogLine>,
@@ -236,8 +237,7 @@ impl Callee {
         let _ = frame.call_deadline.set(CallDeadline::new(cancel, limits));
         let governed = govern(work, limits, frame.journal.as_ref(), cancel, &frame.in_flight, &frame.guest).await;
         let used = used(&mut store, limits.fuel_max);
-        let (delegated, heard, refused) =
-            (store.data().delegated, store.data().heard, store.data().meter.refused.clone());
+        let (delegated, heard, refused) = (store.data().delegated, store.data().heard, store.data().refused());
         let done = InvocationTotals { fuel: used.fuel, ..store.data().done() };
         let more = store.data_mut().take_more();
         let events = std::mem::take(&mut store.data_mut().events);
@@ -373,8 +373,8 @@ impl Callee {
                 limits.instances_max.into(),
             ));
         }
-        // A guest whose memory may not grow traps next, mostly without a reason.
-        store.data().meter.refused.clone()
+        // A guest whose memory may not grow, or whose write was refused, traps next, mostly without a reason.
+        store.data().refused()
     }
 }
 

@@ -52,6 +52,7 @@ impl JobLimits {
         Limits {
             fuel_max: self.fuel_max,
             memory_bytes_max: self.memory_bytes_max,
+            disk_bytes_max: self.disk_bytes_max,
             wall_ms_max: self.timeout_ms,
             cpu_ms_max: self.timeout_ms,
             // Endless printing is bounded by the size of the kept output, and by time.

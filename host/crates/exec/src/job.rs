@@ -57,6 +57,8 @@ pub struct JobLimits {
     pub memory_bytes_max: u64,
     /// Fuel, about one unit per instruction. Default 1 000 000 000 000, about ten minutes of computing.
     pub fuel_max: u64,
+    /// Bytes that it may write into its directories. Default 1 GiB. A write beyond that fails as on a full disk.
+    pub disk_bytes_max: u64,
     /// Bytes that are kept of standard output, and as many of standard error. Default 1 MiB. Output beyond that is
     /// dropped, and the code continues.
     pub output_bytes_max: usize,
@@ -68,6 +70,7 @@ impl Default for JobLimits {
             timeout_ms: 300_000,
             memory_bytes_max: 256 << 20,
             fuel_max: 1_000_000_000_000,
+            disk_bytes_max: 1 << 30,
             output_bytes_max: 1 << 20,
         }
     }

@@ -33,7 +33,7 @@ pub struct JobReport {
     /// Its peak memory.
     pub memory_bytes_peak: u64,
     /// The limit that stopped it, or made it fail: `timeout_ms`, `memory_bytes_max`, `fuel_max`,
-    /// `stack_bytes_max`, or another field of `longhaul_core::Limits`.
+    /// `disk_bytes_max`, `stack_bytes_max`, or another field of `longhaul_core::Limits`.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub limit: Option<String>,
     /// True when some of the output was dropped.
@@ -99,7 +99,7 @@ impl FinishedCall<'_> {
         }
     }
 
-    /// Exit code, error and limit. Refused memory counts when the code did not succeed.
+    /// Exit code, error and limit. Refused memory, and a refused write, count when the code did not succeed.
     fn verdict(&self, way: CallExit, refused: Option<LimitHit>) -> (Option<i32>, Option<String>, Option<String>) {
         match way {
             CallExit::Exited(0) => (Some(0), None, None),
@@ -124,6 +124,7 @@ fn words(hit: &LimitHit, limits: &JobLimits) -> String {
         "wall_ms_max" | "cpu_ms_max" => format!("Timeout: it ran longer than {} ms", limits.timeout_ms),
         "memory_bytes_max" => format!("memory limit: it needs more than {} bytes", limits.memory_bytes_max),
         "fuel_max" => format!("fuel limit: it needs more than {} fuel", limits.fuel_max),
+        "disk_bytes_max" => format!("disk limit: it writes more than {} bytes into directories", limits.disk_bytes_max),
         "stack_bytes_max" => "stack limit: it calls too deep".to_owned(),
         _ => format!("limit: it used {} of {} {}", hit.used, hit.max, hit.name),
     }

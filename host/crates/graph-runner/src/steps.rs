@@ -98,7 +98,8 @@ impl Steps {
     /// Identifies the limits and grants, on which the results of a run depend.
     #[must_use]
     pub fn grants(&self) -> Digest {
-        let JobLimits { memory_bytes_max, fuel_max, output_bytes_max, timeout_ms } = &self.limits;
+        // The limit of what it writes changes no result that is kept, and stays out of the name of a kept one.
+        let JobLimits { memory_bytes_max, fuel_max, output_bytes_max, timeout_ms, disk_bytes_max: _ } = &self.limits;
         let limits = format!("{memory_bytes_max} {fuel_max} {output_bytes_max} {timeout_ms}");
         let grants = format!("{:?} {:?}", self.directories, self.hosts);
         Digest::of_parts(&[limits.as_bytes(), grants.as_bytes()])

@@ -6,6 +6,7 @@ use longhaul_core::capacity::{AdmissionVerdict, Capacity, Need};
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::process_registry::{Child, GuestRecord, Registered as _};
 use longhaul_core::{Clock, LimitHit};
+use longhaul_resources::admission::runs_max;
 use longhaul_resources::cgroup::{CgroupParent, ChildCgroup};
 use longhaul_resources::{
     GRACE, GpuUsage, History, PartialLimits, Process, ProcessTable, ProcessUsage, PromisedResources, ResourceError,
@@ -35,6 +36,7 @@ pub struct Monitor {
     known: Mutex<KnownChild>,
     cards: Mutex<Vec<GpuUsage>>,
     watching: OnceLock<()>,
+    memory_total_mb: OnceLock<f64>,
 }
 
 #[derive(Default)]
@@ -62,8 +64,8 @@ struct ObservedChild {
 impl Monitor {
     /// A monitor that has not sampled yet. Its settings are read from `resources.toml` in this directory.
     pub fn new(home: PathBuf, clock: Arc<dyn Clock>) -> Arc<Self> {
-        let (known, cards, watching) = Default::default();
-        Arc::new(Self { clock, settings: WatchedSettings::of(home), known, cards, watching })
+        let (known, cards, watching, memory_total_mb) = Default::default();
+        Arc::new(Self { clock, settings: WatchedSettings::of(home), known, cards, watching, memory_total_mb })
     }
 
     /// Samples from now on, as long as a reference to it exists. Needs a runtime; only the first call does anything.
@@ -245,6 +247,19 @@ impl Capacity for Monitor {
                 AdmissionVerdict::Admit
             }
         }
+    }
+
+    fn runs_max(&self) -> u32 {
+        let settings = self.settings.now();
+        settings.runs_max.unwrap_or_else(|| {
+            let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            // The memory of a machine does not change, so it is read once.
+            let total = self.memory_total_mb.get_or_init(|| {
+                let machine = self.machine(&mut self.lock());
+                machine.map_or(f64::MAX, |machine| machine.memory_total_mb)
+            });
+            runs_max(cores, *total, &settings.reserve)
+        })
     }
 }
 

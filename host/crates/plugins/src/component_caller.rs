@@ -4,7 +4,7 @@
 //! set allows this call.
 
 use crate::plugin_set::{PluginSet, PreparedPlugin};
-use longhaul_capabilities::InvocationSetup;
+use longhaul_capabilities::{DISK_BYTES_MAX, InvocationSetup};
 use longhaul_core::tool::{ToolAttempt, ToolCall, ToolError, ToolInfo, ToolOutput, Verification};
 use longhaul_core::{LimitHit, Outage};
 use longhaul_engine::{CallError, Called, Cancel};
@@ -83,8 +83,13 @@ fn answered<T>(called: Called<Result<T, ToolError>>) -> ComponentAnswer<T> {
     ComponentAnswer { answer: flat(called), fuel }
 }
 
+/// A tool that failed after a refused write has the limit as its reason, which its own words may not name.
 fn flat<T>(called: Called<Result<T, ToolError>>) -> Result<T, ToolError> {
-    called.result.map_err(tool_error)?
+    let refused = called.refused.filter(|hit| hit.name == DISK_BYTES_MAX);
+    match (called.result.map_err(tool_error)?, refused) {
+        (Err(ToolError::Failed(_)), Some(hit)) => Err(ToolError::Limit(hit)),
+        (answer, _) => answer,
+    }
 }
 
 /// The failure of a tool is an answer for its caller, who can do something else.

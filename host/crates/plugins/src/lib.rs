@@ -8,7 +8,7 @@
 //! | [`listing`] | the list of plugins that runs of any project find |
 //! | [`verdict`] | the rules for names, versions and worlds |
 //! | `known` | inspection of a component before it runs, and its changes since another version |
-//! | `loaded` | the plugins that this process has compiled |
+//! | `loaded`, `bounded_cache` | the plugins that this process has compiled, of unused ones the last |
 //! | [`plugin_host`] | the store, clock, engine and secrets with which plugins are loaded, confined and served |
 //! | [`plugin_set`] | the plugins of a run, pinned by digest, with their grants and limits |
 //! | `component_caller` | calls of the plugins that are tools of a run |
@@ -16,6 +16,7 @@
 //! All statements of a plugin about itself are claims. This crate refuses to grant any of them, which `longhaul.toml`
 //! does, and to ask a person. Only tools are called from here.
 
+mod bounded_cache;
 mod component_caller;
 pub mod installed;
 mod known;

@@ -1,17 +1,29 @@
-//! Plugins that this process has loaded, each digest once.
+//! Plugins that this process has loaded, each digest once. Those that no run uses any more are dropped but for the last
+//! ones.
 //!
 //! Refuses to read files: the caller passes the bytes.
 
+use crate::bounded_cache::BoundedCache;
 use longhaul_core::Digest;
 use longhaul_engine::{Engine, LoadError, Plugin};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Plugins without a use that stay loaded: about 1 to 30 MB each.
+const UNUSED_MAX: usize = 32;
+
+type Cache = BoundedCache<(String, Digest), Plugin>;
+
 /// Loaded plugins, by name and digest.
-#[derive(Default)]
 pub struct LoadedPlugins {
-    plugins: Mutex<HashMap<(String, Digest), Arc<Plugin>>>,
+    plugins: Mutex<Cache>,
     described: Mutex<HashSet<Digest>>,
+}
+
+impl Default for LoadedPlugins {
+    fn default() -> Self {
+        Self { plugins: Mutex::new(BoundedCache::new(UNUSED_MAX)), described: Mutex::default() }
+    }
 }
 
 impl LoadedPlugins {
@@ -19,10 +31,10 @@ impl LoadedPlugins {
     pub async fn get(&self, engine: &Engine, name: &str, bytes: &[u8]) -> Result<Arc<Plugin>, LoadError> {
         let key = (name.to_owned(), Digest::of(bytes));
         if let Some(plugin) = self.lock().get(&key) {
-            return Ok(Arc::clone(plugin));
+            return Ok(plugin);
         }
         let plugin = Arc::new(engine.load(name, bytes).await?);
-        Ok(Arc::clone(self.lock().entry(key).or_insert(plugin)))
+        Ok(self.lock().keep(key, plugin))
     }
 
     /// Whether the tool of that digest has described itself, as the contract requires, in this process.
@@ -35,7 +47,7 @@ impl LoadedPlugins {
         self.described.lock().unwrap_or_else(PoisonError::into_inner).insert(digest);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(String, Digest), Arc<Plugin>>> {
+    fn lock(&self) -> MutexGuard<'_, Cache> {
         self.plugins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,10 @@
 //! An index of runs, kept in memory: reading the state of each run for every list would cost more than the list.
 //!
 //! It holds nothing that is not in the store. [`ChangeTrackingStore`] wraps the store and notes the runs that were
-//! written to; the next query reads those again, and the first query reads all.
+//! written to; the next query reads those again, and the first query reads all. It also has the sums of a run stored
+//! with the events that they count.
 
+use crate::sums;
 use longhaul_core::Digest;
 use longhaul_core::RunId;
 use longhaul_core::fault;
@@ -59,7 +61,8 @@ impl Store for ChangeTrackingStore {
         self.store.collect(names, dry_run).await
     }
 
-    async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+    async fn commit(&self, mut batch: Batch) -> Result<(), StoreError> {
+        sums::ride(&*self.store, &mut batch);
         let changed_runs: HashSet<RunId> = batch.ops.iter().filter_map(run_of).collect();
         let committed = self.store.commit(batch).await;
         // Also after a failed commit: reading an unchanged run again does no harm.
@@ -77,9 +80,7 @@ fn run_of(op: &Op) -> Option<RunId> {
     if !matches!(table, Table::Runs | Table::States | Table::Events) {
         return None;
     }
-    let first = key.as_bytes().split(|byte| *byte == 0).next()?;
-    let name = std::str::from_utf8(first).ok().filter(|name| name.starts_with("r-"))?;
-    Some(RunId::from_text(name))
+    sums::run_of(key)
 }
 
 /// The indexed value of each run.

@@ -1,6 +1,6 @@
 //! The stored records of a run, and its live events while it is worked on.
 //!
-//! They are the record and the state of a run, its events, its ledger, the questions to people about it with their
+//! They are the record and the state of a run, its events and their sums, its ledger, the questions to people about it with their
 //! answers, and the proposals and decisions of agents. Rows are read, and written into a batch that the caller commits;
 //! only the ledger commits by itself, the reservation of an interrupted call. Nothing here begins a run, takes a
 //! decision of the harness, calls a plugin or a model, or knows the receivers of notifications.
@@ -17,3 +17,4 @@ pub mod project;
 pub mod proposals;
 pub mod record;
 pub mod stop_condition;
+pub mod sums;

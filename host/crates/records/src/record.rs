@@ -20,8 +20,11 @@ use longhaul_harness::{Lane, RunState};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Runs that are listed at once.
-const RUNS_MAX: usize = 10_000;
+/// Rows that one read returns. All of them are read, page by page.
+const PAGE_ROWS: usize = 1_000;
+
+/// Projects that are listed.
+const PROJECTS_MAX: usize = 10_000;
 
 /// A run with its current state.
 #[derive(Clone, Debug)]
@@ -54,26 +57,59 @@ pub fn list(store: &dyn Store) -> fault::Result<Vec<StoredRun>> {
 
 /// The records of every run, oldest first, without their states.
 pub fn records(store: &dyn Store) -> fault::Result<Vec<RunRecord>> {
-    let found = store.scan(Table::Runs, &Key::default(), None, RUNS_MAX)?;
-    let read = |(_, bytes): &(Vec<u8>, Vec<u8>)| {
-        serde_json::from_slice(bytes).or_internal(|| "the record of a run is damaged")
-    };
-    let mut records = found.iter().map(read).collect::<fault::Result<Vec<RunRecord>>>()?;
+    let mut records: Vec<RunRecord> = all_as(store)?;
     records.sort_by_key(|record| record.created_ms);
     Ok(records)
 }
 
+/// What lists and searches read of a record: the texts of the configuration, the goal and the plan are passed over.
+#[derive(Clone, Debug, Deserialize)]
+pub struct RunHead {
+    /// The id of the run.
+    pub run: RunId,
+    /// The project's directory.
+    pub directory: PathBuf,
+    /// Present if the run is an ask.
+    #[serde(default)]
+    ask: Option<serde::de::IgnoredAny>,
+    /// The time of the request, in milliseconds since 1970-01-01 UTC.
+    pub created_ms: u64,
+}
+
+/// The heads of every run, oldest first.
+pub fn heads(store: &dyn Store) -> fault::Result<Vec<RunHead>> {
+    let mut heads: Vec<RunHead> = all_as(store)?;
+    heads.sort_by_key(|head| head.created_ms);
+    Ok(heads)
+}
+
+/// Every record, in the order of the keys.
+fn all_as<T: serde::de::DeserializeOwned>(store: &dyn Store) -> fault::Result<Vec<T>> {
+    let mut all = Vec::new();
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let mut page = store.scan(Table::Runs, &Key::default(), after.as_deref(), PAGE_ROWS)?;
+        for (_, bytes) in &page {
+            all.push(serde_json::from_slice(bytes).or_internal(|| "the record of a run is damaged")?);
+        }
+        match page.pop() {
+            Some((key, _)) if page.len() + 1 == PAGE_ROWS => after = Some(key),
+            _ => return Ok(all),
+        }
+    }
+}
+
 /// The newest run of the project in a directory.
 pub fn newest_in(store: &dyn Store, directory: &Path) -> fault::Result<Option<StoredRun>> {
-    let newest = records(store)?.into_iter().rfind(|record| record.directory == directory);
-    newest.map_or(Ok(None), |record| load(store, &record.run))
+    let newest = heads(store)?.into_iter().rfind(|head| head.directory == directory);
+    newest.map_or(Ok(None), |head| load(store, &head.run))
 }
 
 /// The newest run of the project in a directory that commits to its branch.
 pub fn newest_on_branch(store: &dyn Store, directory: &Path) -> fault::Result<Option<StoredRun>> {
-    let is_one = |record: &RunRecord| record.directory == directory && record.ask.is_none();
-    let newest = records(store)?.into_iter().rfind(is_one);
-    newest.map_or(Ok(None), |record| load(store, &record.run))
+    let is_one = |head: &RunHead| head.directory == directory && head.ask.is_none();
+    let newest = heads(store)?.into_iter().rfind(is_one);
+    newest.map_or(Ok(None), |head| load(store, &head.run))
 }
 
 /// Events of a run after a number, at most `limit`.
@@ -140,7 +176,7 @@ impl ProjectRecord {
 
     /// Every project that was made with `new` or `init`.
     pub fn list(store: &dyn Store) -> fault::Result<Vec<Self>> {
-        let found = store.scan(Table::States, &Self::prefix(), None, RUNS_MAX)?;
+        let found = store.scan(Table::States, &Self::prefix(), None, PROJECTS_MAX)?;
         found
             .iter()
             .map(|(_, bytes)| serde_json::from_slice(bytes).or_internal(|| "the record of a project is damaged"))
@@ -221,6 +257,29 @@ fn until_key(run: &RunId) -> Key {
     RunRecord::key(run).and("until")
 }
 
+/// The time from which a run waits for its turn, in milliseconds since 1970-01-01 UTC; none if it does not wait. It is
+/// kept so that a resume after a kill finds its place in the order.
+pub fn queued_ms(store: &dyn Store, run: &RunId) -> fault::Result<Option<u64>> {
+    let bytes = store.get(Table::States, &queued_key(run))?;
+    let damaged = || format!("since when run {run} waits for its turn is damaged");
+    bytes.map(|bytes| serde_json::from_slice(&bytes).or_internal(damaged)).transpose()
+}
+
+/// Stores it with the event that tells of the wait.
+pub fn put_queued(batch: Batch, run: &RunId, since_ms: u64) -> Batch {
+    batch.put(Table::States, queued_key(run), since_ms.to_string())
+}
+
+/// Deletes it with the step by which the wait ends.
+pub fn forget_queued(mut batch: Batch, run: &RunId) -> Batch {
+    batch.push(Op::Delete(Table::States, queued_key(run)));
+    batch
+}
+
+fn queued_key(run: &RunId) -> Key {
+    RunRecord::key(run).and("queued")
+}
+
 /// Stores the digest of everything that would be committed, as the evaluator judged it for a feature.
 pub fn put_judged(batch: Batch, run: &RunId, feature: &str, subject: Digest) -> Batch {
     batch.put(Table::States, RunRecord::key(run).and("judged").and(feature), subject.to_string())
@@ -263,5 +322,34 @@ mod tests {
         }
         let rows = store.scan(Table::States, &RunRecord::key(&run), None, 10).unwrap();
         assert!(rows.is_empty(), "nothing is kept of a run that goes to its end");
+    }
+
+    #[tokio::test]
+    async fn every_run_is_listed_however_many_there_are() {
+        let store = longhaul_testkit::MemoryStore::new();
+        let mut batch = Batch::new();
+        for number in 0..PAGE_ROWS * 2 {
+            let run = RunId::from_text(format!("r-{number:06}"));
+            let ask = if number % 2 == 0 { serde_json::json!(null) } else { serde_json::json!({ "agent": "one" }) };
+            let row = serde_json::json!({
+                "run": run, "directory": "/p", "created_ms": PAGE_ROWS * 2 - number, "config": "x", "ask": ask,
+            });
+            batch = batch.put(Table::Runs, RunRecord::key(&run), row.to_string());
+        }
+        store.commit(batch).await.unwrap();
+        let heads = heads(&store).unwrap();
+        assert_eq!(heads.len(), PAGE_ROWS * 2);
+        assert!(heads.is_sorted_by_key(|head| head.created_ms));
+        assert_eq!(heads.iter().filter(|head| head.ask.is_some()).count(), PAGE_ROWS);
+    }
+
+    #[tokio::test]
+    async fn the_time_of_a_wait_is_kept_until_the_wait_ends() {
+        let (store, run) = (longhaul_testkit::MemoryStore::new(), RunId::from_text("r-1"));
+        assert_eq!(queued_ms(&store, &run).unwrap(), None);
+        store.commit(put_queued(Batch::new(), &run, 7)).await.unwrap();
+        assert_eq!(queued_ms(&store, &run).unwrap(), Some(7));
+        store.commit(forget_queued(Batch::new(), &run)).await.unwrap();
+        assert_eq!(queued_ms(&store, &run).unwrap(), None);
     }
 }

@@ -382,6 +382,8 @@ mod tests {
             is_ask: false,
             active: false,
             wakes_at_ms: None,
+            queue_place: None,
+            queued_ms: None,
         };
         let status = Status {
             summary,

@@ -82,6 +82,9 @@ pub fn line(event: &RunEvent) -> Option<String> {
                 "  proposed: {what}; `longhaul features accept {proposal}` or `longhaul features reject {proposal}`"
             )
         }
+        Event::RunQueued { place, runs_max } => {
+            format!("  queued: number {place} of the runs that wait, since {runs_max} work at once at most")
+        }
         Event::Warning { text } => format!("  note: {text}"),
         Event::ContextCompacted { cut, .. } => format!("    context compacted{}", cut_words(cut)),
         Event::ContextReset { cut, .. } => format!("    context reset{}", cut_words(cut)),

@@ -30,6 +30,27 @@ impl Default for Reserve {
     }
 }
 
+/// Runs that work at once for each core: most of their time they wait for models.
+const RUNS_A_CORE: u32 = 4;
+
+/// Memory of the machine for each of them, in MB, beside the reserve.
+const RUN_MEMORY_MB: f64 = 256.0;
+
+/// Runs that work at once at least, however small the machine is.
+const RUNS_MIN: u32 = 2;
+
+/// The default number of runs that work at once: four for each core, as far as the memory beside the reserve has 256 MB
+/// for each of them, and at least 2.
+#[must_use]
+pub fn runs_max(cores: usize, memory_total_mb: f64, reserve: &Reserve) -> u32 {
+    let by_cores = u32::try_from(cores).unwrap_or(u32::MAX).saturating_mul(RUNS_A_CORE).min(RUNS_MAX);
+    let fits = |runs: &u32| f64::from(*runs) * RUN_MEMORY_MB + reserve.memory_mb <= memory_total_mb;
+    (RUNS_MIN..=by_cores).rev().find(fits).unwrap_or(RUNS_MIN)
+}
+
+/// Runs that work at once at most, whatever a file says.
+pub const RUNS_MAX: u32 = 10_000;
+
 /// Newcomers that were admitted and have not settled.
 #[derive(Debug, Default)]
 pub struct PromisedResources {
@@ -126,6 +147,22 @@ mod tests {
         check((3_600.0, 0.0), 4_000.0, Some("more than the 4000 MB of this machine"));
         check((1.0, 2_000.0), 1_000.0, None);
         check((1.0, 2_001.0), 1_000.0, Some("2000 MB of one are free"));
+    }
+
+    #[test]
+    fn the_runs_at_once_follow_the_cores_as_far_as_there_is_memory() {
+        let reserve = Reserve { memory_mb: 500.0, gpu_memory_mb: 0.0 };
+        for (cores, memory_mb, expected) in [
+            (2, 8_000.0, 8),
+            (2, 2_548.0, 8),
+            (2, 2_547.0, 7),
+            (2, 100.0, 2),
+            (0, 8_000.0, 2),
+            (64, 1_000_000.0, 256),
+            (usize::MAX, f64::MAX, RUNS_MAX),
+        ] {
+            assert_eq!(runs_max(cores, memory_mb, &reserve), expected, "{cores} cores, {memory_mb} MB");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! | `cgroup.rs` | control groups, if the system lets us make them |
 //! | `own_cgroup.rs` | our own group, and its memory |
 //! | `admission.rs` | whether there is capacity for one more |
+//! | `disk.rs` | the space of a disk |
 //! | `history.rs` | the last samples, for plots |
 //!
 //! Refuses to signal a process by its number alone, since numbers are reused; to wait without a cap; and to treat a
@@ -17,6 +18,7 @@
 
 pub mod admission;
 pub mod cgroup;
+mod disk;
 mod end;
 mod error;
 pub mod gpu;
@@ -28,6 +30,7 @@ mod process;
 mod usage;
 
 pub use admission::{PromisedResources, Reserve};
+pub use disk::DiskSpace;
 pub use end::{GRACE, TreeEnd, end_tree};
 pub use error::ResourceError;
 pub use gpu::GpuUsage;

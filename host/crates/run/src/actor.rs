@@ -1,6 +1,7 @@
 //! The owner of one run. It takes orders and results one after the other, and stores each step before it acts on it.
 
 use super::executor::{Closing, EndedWork, WorkEnd, WorkExecutor};
+use super::queue::{RunPlace, RunQueue};
 use super::step_rows::put_step;
 use super::steps::{EventMarks, NewEvents};
 use longhaul_approval::ApprovalStatus;
@@ -147,6 +148,13 @@ pub struct RunActor {
     /// True when admission control let the run start before.
     let_in: bool,
     waits: Waits,
+    queue: RunQueue,
+    /// Its place among the runs that work or wait for their turn; none while it needs no turn.
+    place: Option<RunPlace>,
+    /// The time of its arrival, in milliseconds, until it has a place.
+    arrived_ms: Option<u64>,
+    /// The stored time from which it waits for its turn.
+    queued_ms: Option<u64>,
     /// True when another process continues the run.
     hands_over: bool,
 }
@@ -202,7 +210,7 @@ impl RunActor {
     /// An actor of a stored run, and its handle. It does nothing before [`Self::live`].
     ///
     /// `wake` is called after each stored step, which may hold a new notification. `capacity` says whether the machine
-    /// has room for the work of the run.
+    /// has room for the work of the run, and `queue` is that of all runs of this process.
     ///
     /// # Errors
     /// When the store, or the configuration of the run, cannot be read.
@@ -213,6 +221,7 @@ impl RunActor {
         until: StopCondition,
         wake: Arc<dyn Fn() + Send + Sync>,
         capacity: Arc<dyn Capacity>,
+        queue: RunQueue,
     ) -> fault::Result<(Self, RunHandle)> {
         let host = Arc::clone(executor.host());
         let (sender, orders) = mpsc::channel(64);
@@ -225,6 +234,7 @@ impl RunActor {
         let (running, marks, need) = (BTreeMap::new(), EventMarks::default(), record.config_now()?.run.needs());
         let let_in = false;
         let until_kept = record::until(&*host.store, &record.run)?;
+        let queued_ms = record::queued_ms(&*host.store, &record.run)?;
         let actor = Self {
             host,
             wake,
@@ -243,6 +253,10 @@ impl RunActor {
             need,
             let_in,
             waits,
+            queue,
+            place: None,
+            arrived_ms: None,
+            queued_ms,
             hands_over: false,
         };
         Ok((actor, handle))
@@ -262,6 +276,7 @@ impl RunActor {
         } else {
             self.stop_all().await;
         }
+        self.place = None;
         // Stores the usage so far, and what was interrupted. A failing store has reported its error already.
         let cut_off = self.executor.ledger().ride(Batch::new());
         let kept = self.keep(cut_off, Vec::new()).await;
@@ -278,6 +293,7 @@ impl RunActor {
     }
 
     async fn live_on(&mut self, first: Option<Input>) -> fault::Result<()> {
+        self.arrived_ms = Some(self.arrival_ms(first.as_ref()));
         match first {
             Some(input) => {
                 self.take(input, None).await??;
@@ -287,6 +303,7 @@ impl RunActor {
             None => self.go_on().await?,
         }
         while self.is_active() {
+            self.release_place();
             let wall_left = self.wall_left_ms();
             let room = self.waits.get().map(|_| ROOM_MS);
             let wake = self.wakes_at_ms().map(|at| at.saturating_sub(self.host.clock.now_ms()));
@@ -313,6 +330,7 @@ impl RunActor {
                 }
                 () = self.bus.has_steps() => self.keep(Batch::new(), Vec::new()).await?,
                 () = sleep_ms(room) => self.act(pending(&self.state)).await?,
+                () = queue_moved(&mut self.place) => self.act(pending(&self.state)).await?,
                 () = sleep_ms(wake) => self.take(Input::Woke, None).await??,
                 () = sleep_ms(wall_left) => {
                     let spent_ms = self.worked.ms();
@@ -348,6 +366,23 @@ impl RunActor {
     fn wakes_at_ms(&self) -> Option<u64> {
         let runs = self.state.phase == Phase::Running && !self.state.paused;
         self.state.wakes_at_ms().filter(|_| runs)
+    }
+
+    /// The time of its arrival in the queue. A run that broke off has the one of its wait, and one that was at work then
+    /// comes before all that waited.
+    fn arrival_ms(&self, first: Option<&Input>) -> u64 {
+        match first {
+            Some(Input::Begin { .. }) => self.record.created_ms,
+            Some(_) => self.host.clock.now_ms(),
+            None => self.queued_ms.unwrap_or(0),
+        }
+    }
+
+    /// Gives its place back while it waits for a person or a service.
+    fn release_place(&mut self) {
+        if self.running.is_empty() && self.waits.get().is_none() {
+            self.place = None;
+        }
     }
 
     /// Wall time that is left; unlimited while no work is under way, or without a cap.
@@ -472,6 +507,10 @@ impl RunActor {
         if self.state.paused || matches!(self.state.phase, Phase::Ended { .. }) {
             self.stop_all().await;
             self.waits.set(None);
+            if self.queued_ms.take().is_some() {
+                let batch = record::forget_queued(Batch::new(), &self.record.run);
+                self.keep(batch, Vec::new()).await?;
+            }
         }
         Ok(())
     }
@@ -481,8 +520,13 @@ impl RunActor {
         if self.running.contains_key(&key) || !self.has_room().await? {
             return Ok(());
         }
-        if let Some(event) = self.executor.announcement(&work) {
-            self.keep(Batch::new(), vec![event]).await?;
+        let mut batch = Batch::new();
+        if self.queued_ms.take().is_some() {
+            batch = record::forget_queued(batch, &self.record.run);
+        }
+        let announced: Vec<Event> = self.executor.announcement(&work).into_iter().collect();
+        if !batch.is_empty() || !announced.is_empty() {
+            self.keep(batch, announced).await?;
         }
         let cancel = Cancel::default();
         let (executor, state, own) = (Arc::clone(&self.executor), self.state.around(&work), cancel.clone());
@@ -492,12 +536,17 @@ impl RunActor {
         Ok(())
     }
 
-    /// Whether the machine has capacity for the run to continue. Asked when no work is under way, and not again until
-    /// the work has ended: work that has begun keeps its place. Waiting work is in the state and begins once there is
-    /// capacity.
+    /// Whether it is the turn of the run, and the machine has capacity for it to continue. Asked when no work is under
+    /// way, and not again until the work has ended: work that has begun keeps its place. Waiting work is in the state and
+    /// begins once there is capacity.
     async fn has_room(&mut self) -> fault::Result<bool> {
         if !self.running.is_empty() {
             return Ok(true);
+        }
+        let runs_max = self.capacity.runs_max();
+        if let Some(place) = self.place().ask(runs_max) {
+            self.wait_in_queue(place, runs_max).await?;
+            return Ok(false);
         }
         let admitted = self.capacity.admit(self.record.run.as_str(), !self.let_in, self.need);
         let AdmissionVerdict::Wait(why) = admitted else {
@@ -505,12 +554,36 @@ impl RunActor {
             self.waits.set(None);
             return Ok(true);
         };
+        self.place().step_aside();
         if self.waits.get().is_none() {
             let text = format!("waits for room on this machine: {why}");
             self.keep(Batch::new(), vec![Event::Warning { text }]).await?;
         }
         self.waits.set(Some(why));
         Ok(false)
+    }
+
+    /// Its place in the queue, which it enters if it has none.
+    fn place(&mut self) -> &mut RunPlace {
+        let Self { place, queue, record, arrived_ms, host, .. } = self;
+        place.get_or_insert_with(|| {
+            let since_ms = arrived_ms.take().unwrap_or_else(|| host.clock.now_ms());
+            queue.enter(&record.run, since_ms)
+        })
+    }
+
+    /// Waits for its turn. The beginning of the wait is an event, and its time is stored with it.
+    async fn wait_in_queue(&mut self, place: u32, runs_max: u32) -> fault::Result<()> {
+        if self.waits.get().is_none() {
+            let since_ms = self.place().since_ms();
+            let batch = record::put_queued(Batch::new(), &self.record.run, since_ms);
+            self.keep(batch, vec![Event::RunQueued { place, runs_max }]).await?;
+            self.queued_ms = Some(since_ms);
+        }
+        self.waits.set(Some(format!(
+            "it is number {place} in the queue, since {runs_max} runs work at once at most (runs_max in resources.toml)"
+        )));
+        Ok(())
     }
 
     /// Cancels work that is no longer wanted, and counts what it used.
@@ -612,6 +685,14 @@ async fn finished(running: &mut BTreeMap<String, RunningWork>) -> (String, Resul
     .await;
     running.remove(&key);
     (key, ended.map_err(|error| error.to_string()))
+}
+
+/// Returns when a run that waits for its turn may ask again; pending for ever for any other.
+async fn queue_moved(place: &mut Option<RunPlace>) {
+    match place {
+        Some(place) => place.moved().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn sleep_ms(ms: Option<u64>) {

@@ -5,6 +5,7 @@
 //! | `actor` | the owner of one run: it takes orders and results one after the other, and stores before it acts |
 //! | `executor` | the execution of one piece of work: plugins that are called, checks, commits |
 //! | `checks` | the pinned checks of a feature |
+//! | [`queue`] | how many runs work at once, and who is next |
 //! | `step_rows` | the rows of one step of a run |
 //! | `steps` | steps of components as events, each exactly once |
 //! | [`revert`] | reverts to an earlier commit |
@@ -17,6 +18,7 @@
 mod actor;
 mod checks;
 mod executor;
+pub mod queue;
 pub mod revert;
 mod step_rows;
 mod steps;

@@ -44,6 +44,7 @@ impl SchedulerService {
                 output_bytes_max: usize::try_from(agent.limits.output_bytes_max).unwrap_or(usize::MAX),
                 // More fuel than the timeout allows to use, because the timeout is the limit that people set.
                 fuel_max: JobLimits::default().fuel_max.max(agent.limits.timeout_ms.saturating_mul(FUEL_PER_MS)),
+                ..JobLimits::default()
             },
         };
         let ran = match self.executor().await {

@@ -9,6 +9,7 @@
 //! | `http/operations.rs` | the operations: each handler with its scope, and the router of all |
 //! | `http/scopes.rs` | the scope that each operation needs |
 //! | `http/rate.rs` | rate limits of tokens and addresses |
+//! | `http/latency.rs` | how long requests take, for Prometheus |
 //! | `http/state.rs` | the state that all requests share |
 //! | `http/input.rs` | queries, bodies and names in paths |
 //! | `http/problem.rs` | problem documents, the replies to refused requests |
@@ -21,6 +22,7 @@
 mod document;
 mod gate;
 mod input;
+mod latency;
 mod operations;
 mod page;
 mod problem;
@@ -34,6 +36,7 @@ mod stream;
 pub use state::{AppState, SharedState};
 
 use axum::body::Body;
+use axum::extract::MatchedPath;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderName, HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
@@ -79,7 +82,9 @@ async fn answer(state: &SharedState, router: axum::Router, peer: SocketAddr, mut
             response
         }
     };
+    let route = response.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
     let response = dressed(response, &id);
+    state.latencies.add(route.as_deref(), &method, response.status(), since.elapsed());
     let (status, took_ms) = (response.status().as_u16(), since.elapsed().as_millis());
     if response.status().is_server_error() && response.status() != StatusCode::SERVICE_UNAVAILABLE {
         tracing::error!(request = id, %peer, %method, path, status, took_ms, "a request failed");

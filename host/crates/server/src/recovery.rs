@@ -1,7 +1,8 @@
 //! Recovery of runs by a server: it resumes runs that should go on and on which no process works.
 //!
 //! Those are runs that a kill or a shutdown interrupted, and runs whose question was answered. Runs that a person
-//! paused, that have ended or that wait for a person stay as they are. A run goes as far as it was asked to: to its
+//! paused, that have ended or that wait for a person stay as they are. Runs that were at work go on first, then those
+//! that waited for their turn, in the order of their arrival. A run goes as far as it was asked to: to its
 //! plan, for the sessions that are left, or to its end. A resume that fails is retried, each time after twice the wait.
 
 use longhaul_api::runs::{ListRuns, ResumeRun};
@@ -57,7 +58,9 @@ async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, BlockedRun>) {
         Ok(list) => list.runs,
         Err(error) => return tracing::error!("the runs cannot be read: {error:#}"),
     };
-    let broken: Vec<RunId> = runs.into_iter().filter(broke_off).map(|summary| summary.run).collect();
+    let mut broken: Vec<RunSummary> = runs.into_iter().filter(broke_off).collect();
+    broken.sort_by_key(turn);
+    let broken: Vec<RunId> = broken.into_iter().map(|summary| summary.run).collect();
     held.retain(|run, _| broken.contains(run));
     for run in broken {
         if held.get(&run).is_some_and(|held| held.again > Instant::now()) {
@@ -82,4 +85,45 @@ async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, BlockedRun>) {
 fn broke_off(summary: &RunSummary) -> bool {
     let works = matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working);
     (works || summary.wakes_at_ms.is_some()) && !summary.active
+}
+
+/// The order in which interrupted runs go on, as the queue has it.
+fn turn(summary: &RunSummary) -> (u64, u64) {
+    (summary.queued_ms.unwrap_or(0), summary.created_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::project::ProjectStatus;
+
+    fn interrupted(name: &str, created_ms: u64, queued_ms: Option<u64>) -> RunSummary {
+        RunSummary {
+            run: RunId::from_text(name),
+            project: "p".into(),
+            directory: "/p".into(),
+            status: RunStatus::Working,
+            project_status: ProjectStatus::Active,
+            passing: (0, 1),
+            created_ms,
+            last_ms: created_ms,
+            is_ask: false,
+            active: false,
+            wakes_at_ms: None,
+            queue_place: None,
+            queued_ms,
+        }
+    }
+
+    #[test]
+    fn runs_that_were_at_work_go_on_before_those_that_waited_for_their_turn() {
+        let mut runs = [
+            interrupted("r-late", 10, Some(90)),
+            interrupted("r-early", 30, Some(40)),
+            interrupted("r-second", 20, None),
+            interrupted("r-first", 5, None),
+        ];
+        runs.sort_by_key(turn);
+        assert_eq!(runs.map(|run| run.run.to_string()), ["r-first", "r-second", "r-early", "r-late"]);
+    }
 }

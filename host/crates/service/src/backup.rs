@@ -91,7 +91,7 @@ impl Service {
     fn collect_trees(&self, swept: &mut GcReport) -> fault::Result<()> {
         // Those that are being made first: one that is seen is among them, or among the records by then.
         let mut known: BTreeSet<String> = self.locks.begun().iter().map(ToString::to_string).collect();
-        known.extend(record::records(&*self.host.store)?.into_iter().map(|record| record.run.to_string()));
+        known.extend(record::heads(&*self.host.store)?.into_iter().map(|head| head.run.to_string()));
         let (trees, bytes) = gc::sweep_trees(&self.host.home, &known, swept.dry_run);
         swept.trees = trees;
         swept.tree_bytes += bytes;

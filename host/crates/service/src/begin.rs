@@ -113,7 +113,7 @@ impl Service {
         // In this order: a run whose tree is seen is being made, or is there by then.
         let found: Vec<_> = trees.read_dir().into_iter().flatten().flatten().collect();
         let mut known: Vec<RunId> = self.locks.begun().into_iter().collect();
-        known.extend(record::records(&*self.host.store)?.into_iter().map(|record| record.run));
+        known.extend(record::heads(&*self.host.store)?.into_iter().map(|head| head.run));
         for entry in found {
             let path = entry.path();
             // What is beside a tree under its name, for example while it is replaced, is that run's affair.

@@ -41,6 +41,13 @@ impl KeyedLock {
         KeyedLockGuard(held)
     }
 
+    /// The number of locks that are held or waited for, and of runs that are being made.
+    pub(super) fn len(&self) -> usize {
+        let mut waiting = lock(&self.waiting);
+        waiting.retain(|_, one| Arc::strong_count(one) > 1);
+        waiting.len() + lock(&self.begun).len()
+    }
+
     /// Notes that a run is being made, whose trees may be there before it is.
     pub(super) fn begin(&self, run: &RunId) -> RunCreation<'_> {
         lock(&self.begun).insert(run.clone());
@@ -80,4 +87,19 @@ pub(super) fn of_directory(directory: &Path) -> String {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_a_turn_that_is_over() {
+        let locks = KeyedLock::default();
+        let turns = locks.take(["run r-1".to_owned(), "project p".to_owned()]).await;
+        let made = locks.begin(&RunId::from_text("r-2"));
+        assert_eq!(locks.len(), 3);
+        drop((turns, made));
+        assert_eq!(locks.len(), 0);
+    }
 }

@@ -27,7 +27,9 @@
 //! | `mcp.rs` | descriptions of MCP servers, which people accept |
 //! | `replay.rs` | replays of invocations |
 //! | `resources.rs` | the resource usage of the machine |
-//! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs |
+//! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs, for a collector |
+//! | `metrics.rs` | metrics for Prometheus |
+//! | `costs.rs` | the costs of runs, by project, model, agent and day |
 //! | `checkpoints.rs` | export and import of checkpoints |
 //! | `graphs.rs` | graphs of code steps |
 //! | `agents.rs` | agents, and the execution of those that are asks or runs |
@@ -52,6 +54,7 @@ mod begin;
 mod check;
 mod checkpoints;
 mod codes;
+mod costs;
 mod decisions;
 mod exporters;
 mod features;
@@ -63,6 +66,7 @@ mod keyed_lock;
 mod listeners;
 mod mcp;
 mod memory;
+mod metrics;
 mod news;
 mod orders;
 mod projects;
@@ -89,7 +93,9 @@ use longhaul_checkpoints::RunShareFactory;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::fault;
+use longhaul_core::store::Op;
 use longhaul_core::stream::StreamToken;
+use longhaul_core::supervisor::InvocationUsage;
 use longhaul_memory::{MemoryFactory, Rememberer};
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_monitor::Monitor;
@@ -98,7 +104,9 @@ use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::bus::Subscription;
 use longhaul_records::index::{ChangedRuns, RunIndex};
 use longhaul_records::record;
+use longhaul_records::sums::RunSums;
 use longhaul_run::RunHandle;
+use longhaul_run::queue::RunQueue;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
@@ -151,6 +159,8 @@ pub struct Service {
     shares: Arc<dyn RunShareFactory>,
     rememberer: Arc<Rememberer>,
     active: Mutex<HashMap<RunId, Active>>,
+    /// The order in which runs work when not all may at once.
+    queue: RunQueue,
     /// The task that delivers notifications. The first active run, or the scheduler, starts it.
     courier: Mutex<Option<tokio::task::JoinHandle<()>>>,
     /// Held while a run is looked up and started, so that no run gets two actors.
@@ -172,6 +182,8 @@ pub struct Service {
     tokens_removed: tokio::sync::watch::Sender<u64>,
     /// The cached summaries of runs.
     index: RunIndex<CachedRun>,
+    /// Sums of runs that were missing or behind, until they are stored.
+    repairs: Mutex<Vec<Op>>,
     /// Shared by operations that store content before they reference it; exclusive to the deletion of unreferenced
     /// content.
     naming: tokio::sync::RwLock<()>,
@@ -183,6 +195,12 @@ pub struct Service {
 #[derive(Clone)]
 struct CachedRun {
     summary: RunSummary,
+    /// The sum of its ledger.
+    total: InvocationUsage,
+    /// The time that it worked, in milliseconds.
+    wall_ms: u64,
+    /// The sums of its events.
+    sums: Arc<RunSums>,
     /// Whether a person was ever asked about a call of it.
     has_approvals: bool,
 }
@@ -231,10 +249,12 @@ impl Service {
             shares,
             rememberer,
             active: Mutex::default(),
+            queue: RunQueue::default(),
             courier: Mutex::default(),
             locks: KeyedLock::default(),
             remembering: Mutex::default(),
             rechecking: tokio::sync::Mutex::default(),
+            repairs: Mutex::default(),
             reporting: Mutex::default(),
             counted: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),

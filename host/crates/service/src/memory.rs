@@ -54,6 +54,13 @@ impl Service {
         }
     }
 
+    /// The number of runs that are being remembered.
+    pub(super) fn remembering_now(&self) -> usize {
+        let mut all = self.remembering.lock().unwrap_or_else(PoisonError::into_inner);
+        while all.try_join_next().is_some() {}
+        all.len()
+    }
+
     fn remembering(&self, one: impl Future<Output = ()> + Send + 'static) {
         let mut all = self.remembering.lock().unwrap_or_else(PoisonError::into_inner);
         while all.try_join_next().is_some() {}

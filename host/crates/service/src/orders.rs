@@ -93,8 +93,9 @@ impl Service {
             Some(shared) => Some((Arc::clone(shared), shared.begin(&run).await?)),
             None => None,
         };
-        let (notifier, capacity) = (Arc::clone(&self.notifier), self.resources.clone());
-        let (actor, handle) = RunActor::new(executor, stored, bus, until, Arc::new(move || notifier.wake()), capacity)?;
+        let (notifier, capacity, queue) = (Arc::clone(&self.notifier), self.resources.clone(), self.queue.clone());
+        let wake = Arc::new(move || notifier.wake());
+        let (actor, handle) = RunActor::new(executor, stored, bus, until, wake, capacity, queue)?;
         let (service, own, holder) = (Arc::clone(self), run.clone(), handle.clone());
         let (go, going) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
@@ -105,6 +106,7 @@ impl Service {
                 None => actor.live(first).await,
             }
             service.lock().remove(&own);
+            service.drop_ended_reports();
             service.tell(&own);
             service.remember(own);
         });

@@ -11,26 +11,43 @@ use longhaul_core::work::FeatureStatus;
 use longhaul_harness::RunState;
 use longhaul_harness::state::{Feature, Phase, Wait, WaitFor};
 use longhaul_records::ledger::LedgerView;
-use longhaul_records::record::{self, RunRecord, StoredRun};
+use longhaul_records::record::{self, RunHead, StoredRun};
+use longhaul_records::sums::{self, FreshSums};
 use longhaul_records::{approvals, ledger, project};
 use std::path::Path;
+use std::sync::{Arc, PoisonError};
 
 impl Service {
     /// All runs, oldest first.
     pub(super) fn in_short(&self) -> fault::Result<Vec<CachedRun>> {
         let store = &*self.host.store;
-        let all = || Ok(record::records(store)?.into_iter().map(|record| record.run).collect());
-        let read = |run: &RunId| {
-            let Some(stored) = record::load(store, run)? else { return Ok(None) };
-            let has_approvals = approvals::has_any(store, run)?;
-            Ok(Some(CachedRun { summary: self.summary(&stored)?, has_approvals }))
-        };
-        let mut runs = self.index.fresh(all, read)?;
+        let all = || Ok(record::heads(store)?.into_iter().map(|head| head.run).collect());
+        let mut runs = self.index.fresh(all, |run| self.read_cached(run))?;
+        let places = self.queue.places();
         let active = self.lock();
-        runs.iter_mut().for_each(|one| one.summary.active = active.contains_key(&one.summary.run));
+        for CachedRun { summary, .. } in &mut runs {
+            summary.active = active.contains_key(&summary.run);
+            summary.queue_place = places.get(&summary.run).copied();
+        }
         drop(active);
         runs.sort_by_key(|one| one.summary.created_ms);
         Ok(runs)
+    }
+
+    /// What the index keeps of a run.
+    fn read_cached(&self, run: &RunId) -> fault::Result<Option<CachedRun>> {
+        let store = &*self.host.store;
+        let Some(stored) = record::load(store, run)? else { return Ok(None) };
+        let FreshSums { sums, repair } = sums::read(store, run)?;
+        self.repairs.lock().unwrap_or_else(PoisonError::into_inner).extend(repair);
+        let summary = self.summary(&stored)?;
+        Ok(Some(CachedRun {
+            total: ledger::total(store, run, summary.active)?,
+            wall_ms: ledger::wall_ms(store, run)?,
+            has_approvals: approvals::has_any(store, run)?,
+            sums: Arc::new(sums),
+            summary,
+        }))
     }
 
     pub(super) fn summary(&self, stored: &StoredRun) -> fault::Result<RunSummary> {
@@ -48,6 +65,8 @@ impl Service {
             is_ask: record.ask.is_some(),
             active: self.lock().contains_key(&record.run),
             wakes_at_ms: state.wakes_at_ms(),
+            queue_place: self.queue.places().get(&record.run).copied(),
+            queued_ms: record::queued_ms(&*self.host.store, &record.run)?,
         })
     }
 
@@ -105,10 +124,10 @@ impl Service {
                     return Ok(stored);
                 }
                 let mut found =
-                    record::records(store)?.into_iter().filter(|record| record.run.as_str().starts_with(name.as_str()));
+                    record::heads(store)?.into_iter().filter(|head| head.run.as_str().starts_with(name.as_str()));
                 match (found.next(), found.next()) {
-                    (Some(record), None) => {
-                        record::load(store, &record.run)?.or_unknown(|| format!("run {} is gone", record.run))
+                    (Some(head), None) => {
+                        record::load(store, &head.run)?.or_unknown(|| format!("run {} is gone", head.run))
                     }
                     (Some(_), Some(_)) => {
                         bail!(Fault::conflict(format!("several runs start with `{name}`; `longhaul runs` lists them")))
@@ -140,8 +159,8 @@ fn with_ledger(feature: &Feature, ledger: &LedgerView) -> Feature {
 /// Why nothing is meant by a directory, with what could be: never the newest run of another project.
 fn no_run_of(store: &dyn Store, directory: &Path) -> fault::Result<String> {
     let shown = directory.display();
-    let records = if directory.join(FILE).exists() { Vec::new() } else { record::records(store)? };
-    let mut newest: Vec<RunRecord> = Vec::new();
+    let records = if directory.join(FILE).exists() { Vec::new() } else { record::heads(store)? };
+    let mut newest: Vec<RunHead> = Vec::new();
     for record in records.into_iter().rev() {
         if newest.iter().all(|known| known.directory != record.directory) {
             newest.push(record);

@@ -36,7 +36,7 @@ impl ResourceOperations for ServiceOperations<'_> {
     }
 
     async fn metrics(&self, ReadMetrics {}: ReadMetrics) -> fault::Result<MetricsText> {
-        self.0.metrics()
+        self.0.metrics().await
     }
 }
 

@@ -3,8 +3,9 @@
 use super::ServiceOperations;
 use longhaul_api::operations::RunOperations;
 use longhaul_api::runs::{
-    AbandonRun, AffectedRun, AnswerRun, AskRequest, BeginRun, CancelTask, CommitLog, ListCommits, ListRuns, PauseRun,
-    RereadGoal, RereadOutcome, ResumeRun, RevertOutcome, RevertRun, RunList, ShowRun, Status, SteerRun, TakeBackAnswer,
+    AbandonRun, AffectedRun, AnswerRun, AskRequest, BeginRun, CancelTask, CommitLog, CostList, ListCommits, ListCosts,
+    ListRuns, PauseRun, RereadGoal, RereadOutcome, ResumeRun, RevertOutcome, RevertRun, RunList, ShowRun, Status,
+    SteerRun, TakeBackAnswer,
 };
 use longhaul_core::fault;
 use longhaul_harness::Input;
@@ -23,7 +24,15 @@ impl RunOperations for ServiceOperations<'_> {
     }
 
     async fn runs(&self, ListRuns {}: ListRuns) -> fault::Result<RunList> {
-        Ok(RunList { runs: self.0.in_short()?.into_iter().map(|one| one.summary).collect() })
+        let runs = self.0.in_short()?.into_iter().map(|one| one.summary).collect();
+        self.0.keep_repaired_sums().await;
+        Ok(RunList { runs })
+    }
+
+    async fn costs(&self, request: ListCosts) -> fault::Result<CostList> {
+        let list = self.0.costs(request)?;
+        self.0.keep_repaired_sums().await;
+        Ok(list)
     }
 
     async fn run_status(&self, ShowRun { run }: ShowRun) -> fault::Result<Status> {

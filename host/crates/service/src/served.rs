@@ -54,6 +54,11 @@ impl Served {
         FollowerGuard(Arc::clone(&self.followers), run.clone())
     }
 
+    /// The number of runs that other processes follow.
+    pub(super) fn followed(&self) -> usize {
+        self.lock().len()
+    }
+
     /// Whether another process follows a run.
     pub(super) fn is_followed(&self, run: &RunId) -> bool {
         self.lock().contains_key(run)

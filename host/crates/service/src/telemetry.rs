@@ -1,12 +1,10 @@
-//! Events of runs, sent to the operator's collector, and summed up for Prometheus. Nothing waits for a collector.
+//! Events of runs, sent to the operator's collector. Nothing waits for a collector.
 
-use super::exporters::{EventTotals, TelemetryReporter};
+use super::exporters::TelemetryReporter;
 use super::{RunNotification, Service, watch_here};
-use longhaul_api::resources::MetricsText;
 use longhaul_core::RunId;
-use longhaul_core::fault;
 use longhaul_home::variable;
-use longhaul_records::record::{self, RunRecord};
+use longhaul_records::record::RunRecord;
 use longhaul_telemetry::{Exporter, TelemetryConfig, Watcher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,8 +13,8 @@ use tokio::sync::mpsc;
 /// How long the end of the process waits for the last events of its runs to be looked at.
 const LAST_EVENTS_WAIT: Duration = Duration::from_secs(2);
 
-/// Events of a run that are read at once.
-const PAGE: usize = 1_000;
+/// Exporters without a run that stay connected.
+const IDLE_EXPORTERS_MAX: usize = 4;
 
 impl Service {
     /// Looks after a run that is active here, if its project wants that. Events up to `after` were sent before.
@@ -30,8 +28,29 @@ impl Service {
         let watcher = exporter.watcher(&record.run, after);
         let task = tokio::spawn(follow(Arc::clone(self), record.run.clone(), watcher));
         let mut reporting = self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
-        reporting.tasks.retain(|task| !task.is_finished());
         reporting.tasks.push(task);
+        drop(reporting);
+        self.drop_ended_reports();
+    }
+
+    /// Drops what is kept of reports that have ended, and closes exporters that nothing uses any more but for the last
+    /// ones. Answers how many runs are reported.
+    pub(super) fn drop_ended_reports(&self) -> usize {
+        let mut reporting = self.reporting.lock().unwrap_or_else(PoisonError::into_inner);
+        reporting.tasks.retain(|task| !task.is_finished());
+        let idle = |exporter: &Arc<Exporter>| Arc::strong_count(exporter) == 1;
+        let surplus = reporting.exporters.iter().filter(|(_, exporter)| idle(exporter)).count();
+        let mut surplus = surplus.saturating_sub(IDLE_EXPORTERS_MAX);
+        // The oldest first.
+        let closed = reporting.exporters.extract_if(.., |(_, exporter)| {
+            let closes = surplus > 0 && idle(exporter);
+            surplus -= usize::from(closes);
+            closes
+        });
+        for (_, exporter) in closed {
+            tokio::spawn(exporter.close());
+        }
+        reporting.tasks.len()
     }
 
     fn exporter(&self, config: TelemetryConfig) -> Option<Arc<Exporter>> {
@@ -65,23 +84,6 @@ impl Service {
         for (_, exporter) in exporters {
             exporter.close().await;
         }
-    }
-
-    /// All runs of the data directory, summed up. What was counted before is not read again, and stays counted when a run
-    /// is removed.
-    pub(super) fn metrics(&self) -> fault::Result<MetricsText> {
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        let EventTotals { totals, last } = &mut *counted;
-        for record in record::records(&*self.host.store)? {
-            let after = last.entry(record.run.clone()).or_default();
-            loop {
-                let page = record::events_after(&*self.host.store, &record.run, *after, PAGE)?;
-                let Some(newest) = page.last() else { break };
-                *after = newest.number;
-                page.iter().for_each(|event| totals.add(event));
-            }
-        }
-        Ok(MetricsText { text: totals.text() })
     }
 }
 

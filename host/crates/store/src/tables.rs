@@ -32,6 +32,8 @@
 //! | | run, `best-effort`, feature | the digest of a blob with the changes that a failing feature, or a revert, left; text |
 //! | | run, `revert` | a revert in progress; deleted in the transaction that ends it |
 //! | | run, `until` | the requested stop condition; none: it goes to its end |
+//! | | run, `queued` | the time from which it waits for its turn; text; deleted when it gets it |
+//! | | `sums`, run | what the run did and used, summed up from its events, with the number of the last one |
 //! | | `letters`, run, number of the event | a notification, and its channels; deleted an hour after |
 //! | | `letters`, task, number of its attempts | the same of a task of a schedule that has failed |
 //! | | `projects`, directory | a created project, with its name and time |

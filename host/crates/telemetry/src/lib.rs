@@ -13,6 +13,7 @@ mod export;
 mod ids;
 mod instruments;
 mod label;
+mod metrics_writer;
 mod prometheus;
 mod spans;
 
@@ -20,5 +21,6 @@ pub use config::{TelemetryConfig, TelemetrySettings};
 pub use error::TelemetryError;
 pub use export::{Exporter, Watcher};
 pub use instruments::Instruments;
+pub use metrics_writer::MetricsWriter;
 pub use prometheus::Totals;
 pub use spans::Spans;

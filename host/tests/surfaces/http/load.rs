@@ -47,6 +47,8 @@ fn a_server_answers_everybody_while_agents_work() {
     std::fs::set_permissions(lab.home(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("ours");
     let rates = "[server]\nrequests_per_second = 100000\nrequests_burst = 100000\n";
     std::fs::write(lab.home().join("server.toml"), rates).expect("ours");
+    // All agents work, however small the machine is.
+    std::fs::write(lab.home().join("resources.toml"), format!("runs_max = {}\n", load.agents)).expect("ours");
     lab.fake.model_takes(Duration::from_millis(200));
     let web = Web::start(&lab);
     let ends = AtomicBool::new(false);

@@ -4,7 +4,7 @@ use super::features::FeatureView;
 use super::usage::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
 use crate::projects::CreatedProject;
-use crate::runs::{CommitLog, OpenQuestion, ProjectSummary, RunSummary, Status};
+use crate::runs::{CommitLog, CostOfRun, CostSum, OpenQuestion, ProjectSummary, RunSummary, Status};
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
 use serde::Serialize;
@@ -165,6 +165,9 @@ pub struct RunView {
     /// Time of its next attempt, in milliseconds since 1970-01-01 UTC, if it waits for a service.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub next_wake_ms: Option<u64>,
+    /// Its place among the runs that wait until fewer work at once, from 1; null: it does not wait there.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub queue_place: Option<u32>,
 }
 
 impl From<RunSummary> for RunView {
@@ -181,6 +184,7 @@ impl From<RunSummary> for RunView {
             last_ms: inner.last_ms,
             active: inner.active,
             next_wake_ms: inner.wakes_at_ms,
+            queue_place: inner.queue_place,
         }
     }
 }
@@ -343,6 +347,14 @@ pub struct RunCost {
 pub struct Costs {
     /// The sum over all matching runs, not only over those of the page.
     pub sum: UsageView,
+    /// The sums by project, the name first in the alphabet first.
+    pub by_project: Vec<NamedCost>,
+    /// The usage of models by their names in longhaul.toml.
+    pub by_model: Vec<NamedCost>,
+    /// The usage of models by agent.
+    pub by_agent: Vec<NamedCost>,
+    /// The usage of models by day in UTC, the oldest first.
+    pub by_day: Vec<NamedCost>,
     /// The costs, the newest run first.
     pub items: Vec<RunCost>,
     /// Number of matching runs.
@@ -351,6 +363,42 @@ pub struct Costs {
     pub limit: usize,
     /// Runs before this page.
     pub offset: usize,
+}
+
+/// A sum of costs under one name.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct NamedCost {
+    /// The project, the model, the agent, or the day, such as `2026-01-31`.
+    pub name: String,
+    /// Number of runs of a project; of the others, of replies of models.
+    pub count: u64,
+    /// Tokens and money.
+    pub usage: UsageView,
+}
+
+impl From<CostSum> for NamedCost {
+    fn from(CostSum { name, count, usage }: CostSum) -> Self {
+        Self { name, count, usage: usage.into() }
+    }
+}
+
+impl From<CostOfRun> for RunCost {
+    fn from(CostOfRun { summary, total, wall_ms }: CostOfRun) -> Self {
+        Self {
+            run: summary.run.to_string(),
+            project: summary.project,
+            status: summary.status.into(),
+            created_ms: summary.created_ms,
+            usage: total.usage.into(),
+            possibly_paid_twice: total.possibly_paid_twice,
+            interrupted_usage_max: total.cut_off.into(),
+            model_calls: total.model_calls,
+            tool_calls: total.tool_calls,
+            fuel: total.fuel,
+            wall_ms,
+        }
+    }
 }
 
 /// A path as text; what is not UTF-8 is replaced.

@@ -55,6 +55,7 @@ fn a_line_says_of_which_run_task_and_agent_it_is_and_is_read_as_it_was_written()
         (line(7, asked), "approval"),
         (line(8, answered), "approval"),
         (line(8, Event::RunResumed), "resumed"),
+        (line(8, Event::RunQueued { place: 3, runs_max: 2 }), "queued"),
         (line(9, ended("completed")), "done"),
         (line(9, ended("failed")), "error"),
         (live(Content::Token(token)), "token"),

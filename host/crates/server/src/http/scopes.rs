@@ -43,7 +43,8 @@ impl OperationScopes {
     }
 }
 
-/// Lets a request go on if its caller has the scope of the operation.
+/// Lets a request go on if its caller has the scope of the operation. The response tells which route it was, under which
+/// the time of the request is counted.
 pub async fn check(
     State(scopes): State<Arc<OperationScopes>>,
     path: MatchedPath,
@@ -58,10 +59,12 @@ pub async fn check(
         None if !needs_token(path.as_str()) => Ok(()),
         None => Err(Problem::new(StatusCode::FORBIDDEN, "no scope permits this")),
     };
-    match allowed {
+    let mut response = match allowed {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
-    }
+    };
+    response.extensions_mut().insert(path);
+    response
 }
 
 #[cfg(test)]

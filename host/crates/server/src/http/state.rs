@@ -2,6 +2,7 @@
 //!
 //! It decides nothing about a request; handlers say how many streams and jobs may be open.
 
+use super::latency::RequestLatencies;
 use super::rate::RateLimiter;
 use longhaul_api::operations::{Operation, Transport};
 use longhaul_config::server::ServerSettings;
@@ -31,6 +32,8 @@ pub struct AppState {
     executor: OnceCell<Executor>,
     /// Requests since the server started, for their ids.
     pub(super) requests: AtomicU64,
+    /// How long they took.
+    pub(super) latencies: RequestLatencies,
 }
 
 /// The state, as handlers receive it.
@@ -74,6 +77,7 @@ impl AppState {
             jobs: AtomicUsize::new(0),
             executor: OnceCell::new(),
             requests: AtomicU64::new(0),
+            latencies: RequestLatencies::default(),
         })
     }
 

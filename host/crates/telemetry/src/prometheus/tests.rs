@@ -80,3 +80,36 @@ fn names_without_end_are_counted_together() {
     assert_eq!(text.matches("longhaul_model_replies_total{").count(), LABELS_MAX + 1);
     assert!(text.contains("longhaul_model_replies_total{model=\"other\"} 100\n"), "{text}");
 }
+
+#[test]
+fn sums_of_runs_grow_as_if_their_events_were_counted_one_by_one() {
+    let mut runs = [Totals::default(), Totals::default()];
+    let (mut all, mut expected) = (Totals::default(), Totals::default());
+    let failed = |name: &str| Event::InvocationEnded {
+        invocation: InvocationId::from_text("r-1/plan"),
+        outcome: String::new(),
+        ok: false,
+        used: WorkUsage::default(),
+        agent: name.to_owned(),
+    };
+    for round in 0..4 {
+        let before = runs.clone();
+        for (number, run) in runs.iter_mut().enumerate() {
+            for event in [
+                thought(&format!("m{number}")),
+                thought("m"),
+                failed("planner"),
+                Event::Limit { name: format!("limit-{round}"), text: String::new() },
+                Event::RunStarted { project: "p".into(), branch: "b".into() },
+            ] {
+                add(run, event.clone());
+                add(&mut expected, event);
+            }
+        }
+        before.iter().zip(&runs).for_each(|(before, now)| all.grow(before, now));
+        assert_eq!(all.text(), expected.text());
+    }
+    let stored = serde_json::to_string(&all).unwrap();
+    assert_eq!(serde_json::from_str::<Totals>(&stored).unwrap(), all);
+    assert_eq!(serde_json::from_str::<Totals>("{}").unwrap(), Totals::default(), "of an earlier version");
+}

@@ -84,6 +84,10 @@ pub struct NewJob {
     #[serde(default)]
     #[schema(minimum = 1)]
     fuel_max: Option<u64>,
+    /// Most bytes that it writes into directories. Default 1 GiB.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    disk_bytes_max: Option<u64>,
     /// Most output that is kept, in bytes, of each stream. Default 1 MiB.
     #[serde(default)]
     #[schema(minimum = 0, maximum = 8_388_608)]
@@ -115,6 +119,7 @@ fn job(new: NewJob) -> Result<Job, Problem> {
         timeout_ms: within("timeout_ms", new.timeout_ms, usual.timeout_ms, TIMEOUT_MS_MAX)?,
         memory_bytes_max: within("memory_bytes_max", new.memory_bytes_max, usual.memory_bytes_max, MEMORY_BYTES_MAX)?,
         fuel_max: within("fuel_max", new.fuel_max, usual.fuel_max, u64::MAX)?,
+        disk_bytes_max: within("disk_bytes_max", new.disk_bytes_max, usual.disk_bytes_max, u64::MAX)?,
         output_bytes_max: match new.output_bytes_max {
             Some(bytes) if bytes > OUTPUT_BYTES_MAX => {
                 return Err(Problem::invalid("output_bytes_max", format!("write at most {OUTPUT_BYTES_MAX}")));

@@ -4,16 +4,13 @@ use super::super::input::{PageParams, Query, which};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, Out};
 use super::super::state::SharedState;
-use super::runs::all;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, header};
 use longhaul_api::operations::RunOperations as _;
-use longhaul_api::runs::ShowRun;
-use longhaul_api::runs::{RunRef, RunSummary, Status};
-use longhaul_api::wire::runs::{Costs, RunCost};
+use longhaul_api::runs::{CostSum, ListCosts, RunRef};
+use longhaul_api::wire::runs::{Costs, NamedCost, RunCost};
 use longhaul_api::wire::usage::UsageView;
-use longhaul_core::model::Usage as InnerUsage;
 use longhaul_report::{self as report, ReportFormat};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -88,37 +85,25 @@ pub struct CostsQuery {
 
 /// Show what runs cost, by their ledgers
 ///
-/// The newest comes first.
+/// The newest comes first. Sums are over all runs that match, by the ledgers of runs for projects, and by replies of models
+/// for models, agents and days.
 #[utoipa::path(get, path = "/api/v1/costs", tag = "runs", params(CostsQuery), responses((status = 200, description = "A page of costs, and the sum of all", body = Costs)))]
 pub async fn costs(State(state): State<SharedState>, Query(query): Query<CostsQuery>) -> ApiResult<Costs> {
     let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
-    let takes = |run: &RunSummary| query.project.as_ref().is_none_or(|project| *project == run.project);
-    let runs: Vec<RunSummary> = all(&state).await?.into_iter().rev().filter(takes).collect();
-    let (mut sum, mut items) = (InnerUsage::default(), Vec::new());
-    for (at, run) in runs.iter().enumerate() {
-        let status = state.run_status(ShowRun { run: RunRef::Named(run.run.to_string()) }).await?;
-        sum = sum.plus(status.ledger.total.usage);
-        if (offset..offset.saturating_add(limit)).contains(&at) {
-            items.push(cost_of(&status));
-        }
-    }
-    Ok(Out(Costs { sum: UsageView::from(sum), items, total: runs.len(), limit, offset }))
+    let found = state.costs(ListCosts { project: query.project, limit, offset }).await?;
+    Ok(Out(Costs {
+        sum: UsageView::from(found.sum),
+        by_project: named(found.by_project),
+        by_model: named(found.by_model),
+        by_agent: named(found.by_agent),
+        by_day: named(found.by_day),
+        items: found.runs.into_iter().map(RunCost::from).collect(),
+        total: found.total_count,
+        limit,
+        offset,
+    }))
 }
 
-fn cost_of(status: &Status) -> RunCost {
-    let (summary, ledger) = (&status.summary, &status.ledger);
-    let paid = ledger.possibly_paid_twice(|_| true);
-    RunCost {
-        run: summary.run.to_string(),
-        project: summary.project.clone(),
-        status: summary.status.into(),
-        created_ms: summary.created_ms,
-        usage: ledger.total.usage.into(),
-        possibly_paid_twice: paid.calls,
-        interrupted_usage_max: paid.usage_max.into(),
-        model_calls: ledger.total.model_calls,
-        tool_calls: ledger.total.tool_calls,
-        fuel: ledger.total.fuel,
-        wall_ms: ledger.wall_ms,
-    }
+fn named(sums: Vec<CostSum>) -> Vec<NamedCost> {
+    sums.into_iter().map(NamedCost::from).collect()
 }

@@ -63,6 +63,7 @@ pub async fn ready(State(state): State<SharedState>) -> ApiResult<Ready> {
 pub async fn metrics(State(state): State<SharedState>) -> Result<Response, Problem> {
     let MetricsText { mut text } = state.metrics(ReadMetrics {}).await?;
     text.push_str(&now(&state).await?);
+    text.push_str(&state.latencies.text());
     let mut response = text.into_response();
     let kind = HeaderValue::from_static("text/plain; version=0.0.4");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
@@ -75,6 +76,7 @@ async fn now(state: &SharedState) -> Result<String, Problem> {
     let approvals = state.approvals(ListApprovals { run: None }).await?.approvals;
     let open = approvals.iter().filter(|one| one.standing == ApprovalStatus::Open).count();
     let active = runs.iter().filter(|run| run.active).count();
+    let queued = runs.iter().filter(|run| run.queue_place.is_some()).count();
     let mut by_status: BTreeMap<String, usize> = STATUSES.iter().map(|status| ((*status).to_owned(), 0)).collect();
     for run in &runs {
         let status = serde_json::to_value(run.status).unwrap_or_default();
@@ -87,7 +89,8 @@ async fn now(state: &SharedState) -> Result<String, Problem> {
     }
     let streams = state.streams.load(Ordering::Relaxed);
     for (name, help, value) in [
-        ("longhaul_runs_active", "Runs that are worked on in this moment.", active),
+        ("longhaul_runs_active", "Runs that are worked on in this moment, or wait for their turn.", active),
+        ("longhaul_runs_queued", "Runs that wait until fewer work at once.", queued),
         ("longhaul_approvals_open", "Calls of tools that wait for a person.", open),
         ("longhaul_http_streams", "Streams of events that are open.", streams),
     ] {

@@ -1,0 +1,133 @@
+//! The metrics of a data directory, as Prometheus text: what its runs did, its schedules and tasks, and the space that
+//! it takes. A server adds what only it knows.
+
+use super::Service;
+use longhaul_api::agents::{ListTasks, SchedulerStatus, StatusFilter};
+use longhaul_api::resources::MetricsText;
+use longhaul_core::fault;
+use longhaul_resources::DiskSpace;
+use longhaul_telemetry::MetricsWriter;
+use std::path::Path;
+use std::sync::PoisonError;
+
+/// The file of the store in the data directory.
+const STORE: &str = "state.redb";
+
+impl Service {
+    pub(super) async fn metrics(&self) -> fault::Result<MetricsText> {
+        let mut text = self.run_metrics()?;
+        self.keep_repaired_sums().await;
+        let mut writer = MetricsWriter::default();
+        put_scheduler(&mut writer, &self.agents.scheduler_status().await?);
+        put_ended(&mut writer, self.ended(StatusFilter::Completed).await?, self.ended(StatusFilter::Failed).await?);
+        put_space(&mut writer, self.host.home.path());
+        writer.gauge("longhaul_run_entries", "What is kept in memory for runs at work; 0 while there are none.");
+        writer.line("longhaul_run_entries", &[], self.run_entries());
+        text.push_str(&writer.finish());
+        Ok(MetricsText { text })
+    }
+
+    /// All runs of the data directory, summed up from the sums that are kept with each. What was counted before stays
+    /// counted when a run is removed.
+    fn run_metrics(&self) -> fault::Result<String> {
+        let runs = self.in_short()?;
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.count(runs.into_iter().map(|one| (one.summary.run, one.sums)));
+        Ok(counted.totals.text())
+    }
+
+    /// Everything that this process keeps of runs only while they are worked on, counted: their actors, places, locks,
+    /// followers, reports, and the tasks that remember them.
+    fn run_entries(&self) -> usize {
+        let active = self.lock().len();
+        let (followed, reported) = (self.served.followed(), self.drop_ended_reports());
+        active + self.queue.len() + self.locks.len() + followed + reported + self.remembering_now()
+    }
+
+    /// Ended tasks of this status that are kept.
+    async fn ended(&self, status: StatusFilter) -> fault::Result<usize> {
+        let request = ListTasks { agent: None, status: Some(status), limit: 0, offset: 0 };
+        Ok(self.agents.tasks(request).await?.total_count)
+    }
+}
+
+fn put_scheduler(to: &mut MetricsWriter, status: &SchedulerStatus) {
+    to.gauge("longhaul_schedules", "Schedules of agents, disabled ones included.");
+    to.line("longhaul_schedules", &[], status.schedules);
+    to.gauge("longhaul_scheduler_working", "1 while a scheduler works; due tasks wait while it is 0.");
+    to.line("longhaul_scheduler_working", &[], u8::from(status.working));
+    to.gauge("longhaul_schedule_tasks_max", "Tasks of schedules that may run at once.");
+    to.line("longhaul_schedule_tasks_max", &[], status.concurrent_max);
+    to.gauge("longhaul_schedule_tasks_open", "Tasks of schedules that have not ended, by status.");
+    to.line("longhaul_schedule_tasks_open", &[("status", "pending")], status.pending);
+    to.line("longhaul_schedule_tasks_open", &[("status", "running")], status.running);
+}
+
+fn put_ended(to: &mut MetricsWriter, completed: usize, failed: usize) {
+    to.gauge("longhaul_schedule_tasks_ended", "Ended tasks that are kept, by status; the oldest are deleted.");
+    to.line("longhaul_schedule_tasks_ended", &[("status", "completed")], completed);
+    to.line("longhaul_schedule_tasks_ended", &[("status", "failed")], failed);
+}
+
+/// Figures that the system does not tell are left out.
+fn put_space(to: &mut MetricsWriter, home: &Path) {
+    to.gauge("longhaul_store_bytes", "Size of the store's file.");
+    if let Ok(found) = home.join(STORE).metadata() {
+        to.line("longhaul_store_bytes", &[], found.len());
+    }
+    let space = DiskSpace::of(home);
+    to.gauge("longhaul_disk_free_bytes", "Free space of the disk that the data directory lies on.");
+    if let Some(space) = space {
+        to.line("longhaul_disk_free_bytes", &[], space.free_bytes);
+    }
+    to.gauge("longhaul_disk_bytes", "Size of that disk.");
+    if let Some(space) = space {
+        to.line("longhaul_disk_bytes", &[], space.total_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_tasks_and_space_are_told_in_figures() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join(STORE), [0; 1_234]).unwrap();
+        let status = SchedulerStatus {
+            working: false,
+            concurrent_max: 5,
+            running: 1,
+            pending: 7,
+            schedules: 3,
+            next_wake_ms: None,
+        };
+        let mut writer = MetricsWriter::default();
+        put_scheduler(&mut writer, &status);
+        put_ended(&mut writer, 4, 2);
+        put_space(&mut writer, home.path());
+        let text = writer.finish();
+        for line in [
+            "longhaul_schedules 3",
+            "longhaul_scheduler_working 0",
+            "longhaul_schedule_tasks_max 5",
+            "longhaul_schedule_tasks_open{status=\"pending\"} 7",
+            "longhaul_schedule_tasks_open{status=\"running\"} 1",
+            "longhaul_schedule_tasks_ended{status=\"failed\"} 2",
+            "longhaul_store_bytes 1234",
+        ] {
+            assert!(text.lines().any(|one| one == line), "no `{line}` in\n{text}");
+        }
+        assert!(text.contains("\nlonghaul_disk_free_bytes ") && text.contains("\nlonghaul_disk_bytes "), "{text}");
+    }
+
+    #[test]
+    fn a_store_that_is_not_there_has_no_size() {
+        let home = tempfile::tempdir().unwrap();
+        let mut writer = MetricsWriter::default();
+        put_space(&mut writer, home.path());
+        let text = writer.finish();
+        assert!(text.contains("# TYPE longhaul_store_bytes gauge"), "an alert rule finds its family: {text}");
+        assert!(!text.contains("\nlonghaul_store_bytes "), "{text}");
+    }
+}
