@@ -16,4 +16,5 @@ pub mod pins;
 pub mod project;
 pub mod proposals;
 pub mod record;
+mod step_contents;
 pub mod stop_condition;

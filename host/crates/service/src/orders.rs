@@ -94,6 +94,7 @@ impl Service {
             None => None,
         };
         let (notifier, capacity) = (Arc::clone(&self.notifier), self.resources.clone());
+        let watched = bus.clone();
         let (actor, handle) = RunActor::new(executor, stored, bus, until, Arc::new(move || notifier.wake()), capacity)?;
         let (service, own, holder) = (Arc::clone(self), run.clone(), handle.clone());
         let (go, going) = tokio::sync::oneshot::channel::<()>();
@@ -110,7 +111,7 @@ impl Service {
         });
         self.send_notifications();
         self.lock().insert(run.clone(), Active { handle, task });
-        self.report(&record, reported);
+        self.report(&record, &watched, reported).await;
         let _ = go.send(());
         self.tell(&run);
         Ok(())

@@ -6,8 +6,12 @@
 //! signals that do not fit the queue are dropped, and the end waits a bounded time. The content of people and models is
 //! sent only if the operator asks for it.
 
+mod attributes;
 mod client;
 mod config;
+mod content;
+mod conventions;
+mod draft;
 mod error;
 mod export;
 mod ids;
@@ -15,6 +19,7 @@ mod instruments;
 mod label;
 mod prometheus;
 mod spans;
+mod stretches;
 
 pub use config::{TelemetryConfig, TelemetrySettings};
 pub use error::TelemetryError;
@@ -22,3 +27,4 @@ pub use export::{Exporter, Watcher};
 pub use instruments::Instruments;
 pub use prometheus::Totals;
 pub use spans::Spans;
+pub use stretches::Stretches;
