@@ -24,7 +24,7 @@ impl EndpointAccount {
     pub(crate) fn take(&mut self, model: Option<&Value>, id: Option<&Value>) {
         let text = |value: Option<&Value>| {
             let text = value.and_then(Value::as_str).filter(|text| !text.is_empty());
-            text.map(|text| truncate(text, NAME_BYTES_MAX))
+            text.map(str::to_owned)
         };
         if self.model.is_none() {
             self.model = text(model);
@@ -36,7 +36,8 @@ impl EndpointAccount {
 
     /// The endpoint at `base_url`, with its account, from which `redactor` takes the key.
     pub(crate) fn endpoint(self, base_url: &str, redactor: &KeyRedactor) -> ReplyEndpoint {
-        let clean = |text: String| redactor.whole(&text);
+        // Cut afterwards: the beginning of a key would be found no more.
+        let clean = |text: String| truncate(&redactor.whole(&text), NAME_BYTES_MAX);
         let url = Url::parse(base_url).ok();
         let server = url.as_ref().and_then(Url::host_str);
         ReplyEndpoint {

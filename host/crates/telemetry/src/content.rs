@@ -1,7 +1,7 @@
 //! The words of people, models and tools, in the JSON of the conventions: messages, instructions, offered tools.
 //!
-//! The JSON stays valid when it is too long: long texts are cut, then the oldest parts and messages are left out. Images
-//! are named and never sent.
+//! The JSON stays valid when it is too long: long texts are cut, then the oldest parts and messages are left out.
+//! Images are named and never sent.
 
 use longhaul_core::model::{Message, MessagePart, MessageRole, ModelReply, ModelRequest, RequestedCall, Thought};
 use longhaul_core::text::truncate;

@@ -8,7 +8,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use std::time::{Duration, SystemTime};
 
 /// A span without its parent and its times.
-pub(crate) struct Draft {
+pub(crate) struct SpanDraft {
     pub(crate) name: String,
     pub(crate) kind: SpanKind,
     pub(crate) id: SpanId,
@@ -17,7 +17,7 @@ pub(crate) struct Draft {
     pub(crate) attributes: Vec<KeyValue>,
 }
 
-impl Draft {
+impl SpanDraft {
     /// The whole span, from `began_ms` to `ended_ms`.
     pub(crate) fn finish(
         self,

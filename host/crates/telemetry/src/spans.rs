@@ -7,7 +7,7 @@
 use crate::attributes::{ModelNames, number, of_reply, of_resources, of_usage, of_work};
 use crate::content::ContentWriter;
 use crate::conventions::{finish_reason, operation};
-use crate::draft::{Draft, agent_name, caller, conversation, status, time};
+use crate::draft::{SpanDraft, agent_name, caller, conversation, status, time};
 use crate::stretches::Stretches;
 use crate::{ids, label};
 use longhaul_core::event::{Event, RunEvent, WorkUsage};
@@ -282,7 +282,7 @@ impl Spans {
         }
         attributes.extend(more);
         let name = format!("{} {}", open.operation, open.agent);
-        let draft = Draft { name, kind: SpanKind::Internal, id: span.id, previous: open.previous, attributes };
+        let draft = SpanDraft { name, kind: SpanKind::Internal, id: span.id, previous: open.previous, attributes };
         let parent = match caller(invocation) {
             Some(caller) => self.span_of(&caller),
             None => self.stretch_id(),
@@ -315,7 +315,7 @@ impl Spans {
         }
         let name = format!("chat {}", names.id);
         let id = ids::step(invocation, *step);
-        let draft = Draft { name, kind: SpanKind::Client, id, previous: None, attributes };
+        let draft = SpanDraft { name, kind: SpanKind::Client, id, previous: None, attributes };
         let began_ms = self.within(invocation, at_ms.saturating_sub(took_ms.unwrap_or(0)), at_ms);
         Some(self.span(draft, self.span_of(invocation), Status::Unset, (began_ms, at_ms)))
     }
@@ -371,7 +371,7 @@ impl Spans {
         }
         let id = ids::step(invocation, *of);
         let name = format!("execute_tool {name}");
-        let draft = Draft { name, kind: SpanKind::Internal, id, previous: None, attributes };
+        let draft = SpanDraft { name, kind: SpanKind::Internal, id, previous: None, attributes };
         let began_ms = self.within(invocation, began_ms, at_ms);
         Some(self.span(draft, self.span_of(invocation), status(*ok), (began_ms, at_ms)))
     }
@@ -407,7 +407,7 @@ impl Spans {
         ];
         attributes.extend(more);
         let name = format!("invoke_workflow {}", self.project);
-        let draft = Draft { name, kind: SpanKind::Internal, id, previous: self.previous, attributes };
+        let draft = SpanDraft { name, kind: SpanKind::Internal, id, previous: self.previous, attributes };
         let mut data = self.span(draft, SpanId::INVALID, status, (began_ms, last_ms));
         (data.events.events, data.events.dropped_count) = (happened, happened_more);
         Some(data)
@@ -461,7 +461,7 @@ impl Spans {
         span.map_or(began_ms, |span| began_ms.max(span.began_ms)).min(ended_ms)
     }
 
-    fn span(&self, draft: Draft, parent: SpanId, status: Status, times: (u64, u64)) -> SpanData {
+    fn span(&self, draft: SpanDraft, parent: SpanId, status: Status, times: (u64, u64)) -> SpanData {
         draft.finish(&self.run, &self.scope, parent, status, times)
     }
 }
