@@ -197,7 +197,7 @@ impl Ctx {
             }
         };
         if let Ok(reply) = &reply {
-            self.tell_thought(&request.model, reply, took_ms);
+            self.tell_thought(&request, reply, took_ms);
             for note in &reply.notes {
                 self.tell(Event::Warning { text: note.clone() });
             }

@@ -5,9 +5,10 @@
 
 use crate::ctx::Ctx;
 use longhaul_core::event::Event;
-use longhaul_core::model::ModelReply;
+use longhaul_core::model::{ModelReply, ModelRequest, ReplyDetails};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolOutput, call_line, outcome_line};
+use longhaul_core::watch::StepContent;
 use serde_json::Value;
 
 /// Bytes of a thought.
@@ -21,8 +22,13 @@ const NAME_BYTES_MAX: usize = 120;
 
 impl Ctx {
     /// A model replied.
-    pub(crate) fn tell_thought(&mut self, model: &str, reply: &ModelReply, took_ms: Option<u64>) {
+    pub(crate) fn tell_thought(&mut self, request: &ModelRequest, reply: &ModelReply, took_ms: Option<u64>) {
         let step = self.next_step();
+        let model = request.model.as_str();
+        self.tell_content(step, || StepContent::Reply {
+            request: Box::new(request.clone()),
+            reply: Box::new(reply.clone()),
+        });
         let provider_model = match &reply.route {
             Some(route) => route.provider_model.clone(),
             None => self.services.models.model(model).map(|model| model.info().id).unwrap_or_default(),
@@ -39,6 +45,7 @@ impl Ctx {
                 usage: reply.usage,
                 took_ms,
                 route: reply.route.clone().map(Box::new),
+                details: Some(Box::new(ReplyDetails::of(request, reply))),
             },
         );
     }
@@ -46,6 +53,7 @@ impl Ctx {
     /// The guest calls a tool. Returns the step, for its observation.
     pub(crate) fn tell_action(&mut self, call: &ToolCall) -> u32 {
         let step = self.next_step();
+        self.tell_content(step, || StepContent::Arguments(call.arguments.clone()));
         self.tell_step(
             step,
             Event::Action {
@@ -70,6 +78,7 @@ impl Ctx {
         took_ms: Option<u64>,
     ) {
         let step = self.next_step();
+        self.tell_content(step, || StepContent::Output(output_of(answer)));
         let output = match answer {
             Ok(output) => truncate(&output.output, CALL_BYTES_MAX),
             Err(error) => truncate(&error.to_string(), CALL_BYTES_MAX),
@@ -96,8 +105,23 @@ impl Ctx {
         self.steps
     }
 
+    /// Before its step, so that a watcher that sees the event has the content.
+    fn tell_content(&self, number: u32, content: impl FnOnce() -> StepContent) {
+        if self.services.watch.wants_content() {
+            self.services.watch.content(&self.invocation, number, content());
+        }
+    }
+
     fn tell_step(&self, number: u32, step: Event) {
         self.services.watch.step(&self.invocation, number, step);
+    }
+}
+
+/// The output of a call, or its error.
+fn output_of(answer: &Result<ToolOutput, ToolError>) -> String {
+    match answer {
+        Ok(output) => output.output.clone(),
+        Err(error) => error.to_string(),
     }
 }
 

@@ -278,6 +278,7 @@ mod tests {
             usage: usage(tokens),
             took_ms: None,
             route: None,
+            details: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The events of a run, numbered and durable, for people and programs that watch.
 
 use crate::context::{Anxiety, ContextPolicy};
-use crate::model::{Route, Usage};
+use crate::model::{ReplyDetails, Route, Usage};
 use crate::project::ProjectStatus;
 use crate::work::{Evidence, FeatureStatus, Judgement};
 use crate::{Digest, InvocationId, RunId};
@@ -214,6 +214,9 @@ pub enum Event {
         /// The route of the reply: models that failed before, and the cache. None: the requested model replied.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         route: Option<Box<Route>>,
+        /// The reason for the end of the reply, and the endpoint that gave it. None: in older events.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        details: Option<Box<ReplyDetails>>,
     },
     /// An invocation calls a tool.
     Action {

@@ -211,7 +211,7 @@ mod temperature {
 }
 
 /// The reason why a reply ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopReason {
     /// The model ended it.
@@ -247,6 +247,58 @@ pub struct ModelReply {
     /// The route of the reply. None: the requested model itself replied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<Route>,
+    /// The endpoint that replied, and its own account of the reply. None: no endpoint, or an older reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<ReplyEndpoint>,
+}
+
+/// The endpoint of a reply, and its own names of the model and of the reply, for telemetry. Nothing depends on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReplyEndpoint {
+    /// The model that replied, by the endpoint's account. It may be more exact than the requested name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The endpoint's id of the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The host name or address. None: it was not asked, since the cache had the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// Whether the reply was requested as a stream.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub streamed: bool,
+}
+
+/// The facts about a reply that its event keeps, without any words of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReplyDetails {
+    /// The reason why the reply ended.
+    pub reason: StopReason,
+    /// The seed of the request. None: it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u32>,
+    /// Whether the request asked for JSON.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub json: bool,
+    /// The endpoint. None: no endpoint replied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<ReplyEndpoint>,
+}
+
+impl ReplyDetails {
+    /// Those of a reply to a request.
+    #[must_use]
+    pub fn of(request: &ModelRequest, reply: &ModelReply) -> Self {
+        Self {
+            reason: reply.reason,
+            seed: request.seed,
+            json: request.format != ReplyFormat::Text,
+            endpoint: reply.endpoint.clone(),
+        }
+    }
 }
 
 /// The origin of a reply. It is kept with the reply, so that a replay reports the same.

@@ -11,6 +11,7 @@ mod cache;
 mod calls;
 pub mod config;
 pub mod discover;
+mod endpoint_account;
 mod error;
 #[doc(hidden)]
 pub mod hostile;

@@ -121,6 +121,9 @@ impl Model for OpenAi {
             reply.text = lowered.raise(reply.text);
         }
         reply.notes = notes;
+        if let Some(endpoint) = &mut reply.endpoint {
+            endpoint.streamed = sent.body.get("stream").and_then(Value::as_bool).unwrap_or(false);
+        }
         if !is_heard {
             heard(&reply.text);
         }

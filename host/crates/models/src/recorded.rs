@@ -250,7 +250,8 @@ impl Model for RecordingModel {
             within: self.within.clone(),
             summary: summary(request),
             request: request.clone(),
-            reply: reply.clone(),
+            // A recording is the same wherever it was made, and its replies are no endpoint's when they are played.
+            reply: ModelReply { endpoint: None, ..reply.clone() },
         };
         // An incomplete recording is useless, so its failure is the request's.
         self.file

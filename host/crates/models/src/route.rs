@@ -257,6 +257,10 @@ fn altogether(mut failed: Vec<(String, ModelError)>) -> ModelError {
 /// The route of a reply that came from the cache.
 pub(crate) fn cached(mut reply: ModelReply, name: &str, provider_model: String) -> ModelReply {
     reply.route = Some(Route { served_by: name.to_owned(), provider_model, failed: Vec::new(), cached: true });
+    // No server was asked. The model and the id are those of the reply that was kept.
+    if let Some(endpoint) = &mut reply.endpoint {
+        (endpoint.server, endpoint.port, endpoint.streamed) = (None, None, false);
+    }
     reply
 }
 

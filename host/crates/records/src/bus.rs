@@ -3,10 +3,11 @@
 //!
 //! It also buffers the steps of running components until the run's actor stores them.
 
+use crate::step_contents::StepContents;
 use longhaul_core::InvocationId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::stream::StreamToken;
-use longhaul_core::watch::Watch;
+use longhaul_core::watch::{StepContent, Watch};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, broadcast};
@@ -55,6 +56,7 @@ struct Inner {
     live: Mutex<LiveReplies>,
     steps: Mutex<Vec<PendingStep>>,
     has_steps: Notify,
+    contents: Mutex<StepContents>,
 }
 
 /// The replies that models are producing.
@@ -82,6 +84,7 @@ impl Default for EventBus {
             live: Mutex::default(),
             steps: Mutex::default(),
             has_steps: Notify::new(),
+            contents: Mutex::default(),
         }))
     }
 }
@@ -120,6 +123,16 @@ impl EventBus {
     /// Returns when there are buffered steps.
     pub async fn has_steps(&self) {
         self.0.has_steps.notified().await;
+    }
+
+    /// Keeps the whole contents of steps from now on, within a bound, for [`Self::take_content`].
+    pub fn want_contents(&self) {
+        lock(&self.0.contents).want();
+    }
+
+    /// Takes the whole content of a step whose event was seen. None: it is not kept, or not any more.
+    pub fn take_content(&self, invocation: &InvocationId, number: u32) -> Option<StepContent> {
+        lock(&self.0.contents).take(invocation, number)
     }
 
     /// Buffers a step, under its own number in the invocation.
@@ -172,6 +185,14 @@ impl Watch for EventBus {
 
     fn begins(&self, invocation: &InvocationId) {
         lock(&self.0.live).forget(invocation);
+    }
+
+    fn wants_content(&self) -> bool {
+        lock(&self.0.contents).are_wanted()
+    }
+
+    fn content(&self, invocation: &InvocationId, number: u32, content: StepContent) {
+        lock(&self.0.contents).keep(invocation, number, content);
     }
 
     fn step(&self, invocation: &InvocationId, number: u32, event: Event) {

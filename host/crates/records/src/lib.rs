@@ -16,5 +16,6 @@ pub mod pins;
 pub mod project;
 pub mod proposals;
 pub mod record;
+mod step_contents;
 pub mod stop_condition;
 pub mod sums;

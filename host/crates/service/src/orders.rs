@@ -94,6 +94,7 @@ impl Service {
             None => None,
         };
         let (notifier, capacity, queue) = (Arc::clone(&self.notifier), self.resources.clone(), self.queue.clone());
+        let watched = bus.clone();
         let wake = Arc::new(move || notifier.wake());
         let (actor, handle) = RunActor::new(executor, stored, bus, until, wake, capacity, queue)?;
         let (service, own, holder) = (Arc::clone(self), run.clone(), handle.clone());
@@ -112,7 +113,7 @@ impl Service {
         });
         self.send_notifications();
         self.lock().insert(run.clone(), Active { handle, task });
-        self.report(&record, reported);
+        self.report(&record, &watched, reported).await;
         let _ = go.send(());
         self.tell(&run);
         Ok(())

@@ -16,9 +16,12 @@ pub struct TelemetryConfig {
     pub otlp_endpoint: Option<String>,
     /// Name of this service. Default: `OTEL_SERVICE_NAME`, else `longhaul`.
     pub service_name: Option<String>,
-    /// Also sends the content of models and tools, as far as events have it. Default: false, or the value of
-    /// `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`.
+    /// Also sends the words of people, models and tools: messages, instructions, arguments and results. Default: false,
+    /// or the value of `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`.
     pub content: Option<bool>,
+    /// Bytes of one attribute with content, such as the messages of a request. Default 65 536, at least 1 024. In longer
+    /// ones, long texts are cut, and then the oldest messages are left out.
+    pub content_bytes_max: Option<usize>,
     /// Share of the runs that is traced, 0 to 1. Default 1, or the value of `OTEL_TRACES_SAMPLER`. A run is traced as a
     /// whole or not at all, even when it continues in another process.
     #[schemars(range(min = 0, max = 1))]
@@ -46,6 +49,7 @@ pub struct TelemetrySettings {
     pub(crate) endpoint: String,
     pub(crate) service_name: String,
     pub(crate) content: bool,
+    pub(crate) content_bytes_max: usize,
     pub(crate) sample_ratio: f64,
     pub(crate) traces: bool,
     pub(crate) metrics: bool,
@@ -96,6 +100,7 @@ impl TelemetryConfig {
             endpoint,
             service_name: name.unwrap_or_else(|| "longhaul".to_owned()),
             content: self.content.unwrap_or_else(|| captures().is_some_and(|value| value.eq_ignore_ascii_case("true"))),
+            content_bytes_max: self.content_bytes_max.unwrap_or(65_536).max(1_024),
             sample_ratio,
             traces: self.traces.unwrap_or_else(|| is_on("OTEL_TRACES_EXPORTER")),
             metrics: self.metrics.unwrap_or_else(|| is_on("OTEL_METRICS_EXPORTER")),

@@ -2,12 +2,16 @@
 
 use crate::client::ExportClient;
 use crate::config::TelemetrySettings;
+use crate::draft::time;
 use crate::instruments::Instruments;
-use crate::spans::{Spans, time};
+use crate::spans::Spans;
+use crate::stretches::Stretches;
 use crate::{TelemetryError, ids};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::stream;
+use longhaul_core::watch::StepContent;
+use opentelemetry::KeyValue;
 use opentelemetry::logs::{AnyValue, LogRecord as _, Logger as _, LoggerProvider as _, Severity};
 use opentelemetry::metrics::MeterProvider as _;
 use opentelemetry::trace::TraceFlags;
@@ -18,13 +22,17 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::logs::{BatchConfigBuilder as LogBatch, BatchLogProcessor, SdkLogger, SdkLoggerProvider};
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
-use opentelemetry_sdk::trace::{BatchConfigBuilder as SpanBatch, BatchSpanProcessor, SpanProcessor};
+use opentelemetry_sdk::trace::{BatchConfigBuilder as SpanBatch, BatchSpanProcessor, SpanData, SpanProcessor};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
 /// The time that a span or a log record waits for others, to be sent together.
 const BATCH_EVERY: Duration = Duration::from_secs(1);
+
+/// The spans of one request, and of one with content, whose spans are large: collectors bound the size of a request.
+const SPANS_AT_ONCE: usize = 512;
+const SPANS_WITH_CONTENT_AT_ONCE: usize = 32;
 
 /// An exporter to one collector.
 pub struct Exporter {
@@ -44,7 +52,9 @@ impl Exporter {
     pub fn start(settings: TelemetrySettings, runtime: &Handle) -> Result<Self, TelemetryError> {
         let time_max = Duration::from_millis(settings.export_ms_max);
         let client = Arc::new(ExportClient::new(&settings.endpoint, time_max, runtime.clone())?);
-        let resource = Resource::builder().with_service_name(settings.service_name.clone()).build();
+        let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+        let resource =
+            Resource::builder().with_service_name(settings.service_name.clone()).with_attribute(version).build();
         let spans = settings.traces.then(|| spans(&settings, &client, &resource)).transpose()?;
         let meters = settings.metrics.then(|| meters(&settings, &client, &resource)).transpose()?;
         let logs = settings.logs.then(|| logs(&settings, &client, &resource)).transpose()?;
@@ -53,11 +63,13 @@ impl Exporter {
         Ok(Self { settings, spans, meters, instruments, logs, logger })
     }
 
-    /// Watches one run, of which events up to `after` were sent before.
+    /// Watches one run in the stretch of work that begins after the event of this number. `stretches` are those up to
+    /// this one.
     #[must_use]
-    pub fn watcher(self: &Arc<Self>, run: &RunId, after: u64) -> Watcher {
+    pub fn watcher(self: &Arc<Self>, run: &RunId, after: u64, stretches: &Stretches) -> Watcher {
         let is_traced = self.spans.is_some() && ids::is_sampled(run, self.settings.sample_ratio);
-        let spans = is_traced.then(|| Spans::new(run.clone(), self.settings.content));
+        let content_bytes_max = self.settings.content.then_some(self.settings.content_bytes_max);
+        let spans = is_traced.then(|| Spans::new(run.clone(), content_bytes_max, stretches));
         Watcher { exporter: Arc::clone(self), spans, after }
     }
 
@@ -100,19 +112,35 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Takes the next event, from the first on. Never waits.
-    pub fn take(&mut self, event: &RunEvent) {
-        let ended = self.spans.as_mut().map(|spans| spans.take(event)).unwrap_or_default();
+    /// Whether whole contents of steps are wanted beside the events, which have their beginnings.
+    #[must_use]
+    pub fn wants_content(&self) -> bool {
+        self.spans.is_some() && self.exporter.settings.content
+    }
+
+    /// Takes the next event, from the first on, with the content of its step. Never waits.
+    pub fn take(&mut self, event: &RunEvent, content: Option<StepContent>) {
+        let ended = self.spans.as_mut().map(|spans| spans.take(event, content)).unwrap_or_default();
         if event.number <= self.after {
             return;
         }
-        if let Some(processor) = &self.exporter.spans {
-            ended.into_iter().for_each(|span| processor.on_end(span));
-        }
+        self.send(ended);
         if let Some(instruments) = &self.exporter.instruments {
             instruments.take(event);
         }
         self.log(event);
+    }
+
+    /// Nobody works on the run any more: its spans end, and those of its open invocations.
+    pub fn close(&mut self) {
+        let ended = self.spans.as_mut().map(Spans::close).unwrap_or_default();
+        self.send(ended);
+    }
+
+    fn send(&self, ended: Vec<SpanData>) {
+        if let Some(processor) = &self.exporter.spans {
+            ended.into_iter().for_each(|span| processor.on_end(span));
+        }
     }
 
     fn log(&self, event: &RunEvent) {
@@ -127,15 +155,13 @@ impl Watcher {
             record.add_attribute("longhaul.task_id", task.to_owned());
         }
         if let Some(invocation) = stream::invocation(&event.event) {
-            record.add_attribute("gen_ai.agent.id", invocation.as_str().to_owned());
+            record.add_attribute("longhaul.invocation", invocation.as_str().to_owned());
         }
         let content = self.exporter.settings.content.then(|| serde_json::to_string(&event.event).ok()).flatten();
         let body = content.unwrap_or_else(|| stream::tag(&event.event).to_owned());
         record.set_body(AnyValue::String(body.into()));
-        if self.spans.is_some() {
-            let invocation = stream::invocation(&event.event);
-            let span = invocation.map_or_else(|| ids::root(&event.run), ids::of);
-            record.set_trace_context(ids::trace(&event.run), span, Some(TraceFlags::SAMPLED));
+        if let Some(spans) = &self.spans {
+            record.set_trace_context(ids::trace(&event.run), spans.place(), Some(TraceFlags::SAMPLED));
         }
         logger.emit(record);
     }
@@ -163,9 +189,10 @@ fn spans(
         .with_protocol(Protocol::HttpBinary)
         .build()
         .map_err(|error| TelemetryError::Client(error.to_string()))?;
+    let at_once = if settings.content { SPANS_WITH_CONTENT_AT_ONCE } else { SPANS_AT_ONCE };
     let batch = SpanBatch::default()
         .with_max_queue_size(settings.queue_max)
-        .with_max_export_batch_size(settings.queue_max.min(512))
+        .with_max_export_batch_size(settings.queue_max.min(at_once))
         .with_scheduled_delay(BATCH_EVERY)
         .build();
     let mut processor = BatchSpanProcessor::builder(exporter).with_batch_config(batch).build();

@@ -9,14 +9,22 @@ pub(crate) fn trace(run: &RunId) -> TraceId {
     TraceId::from_bytes(first(&["trace", run.as_str()]))
 }
 
-/// The span of a run.
-pub(crate) fn root(run: &RunId) -> SpanId {
-    SpanId::from_bytes(first(&["run", run.as_str()]))
+/// The span of the stretch of a run's work that began after the event of this number.
+pub(crate) fn stretch(run: &RunId, after: u64) -> SpanId {
+    match after {
+        0 => SpanId::from_bytes(first(&["run", run.as_str()])),
+        after => SpanId::from_bytes(first(&["run", run.as_str(), &after.to_string()])),
+    }
 }
 
-/// The span of an invocation.
+/// The first span of an invocation.
 pub(crate) fn of(invocation: &InvocationId) -> SpanId {
     SpanId::from_bytes(first(&["invocation", invocation.as_str()]))
+}
+
+/// The span of an invocation that goes on in a stretch.
+pub(crate) fn going_on(invocation: &InvocationId, after: u64) -> SpanId {
+    SpanId::from_bytes(first(&["invocation", invocation.as_str(), &after.to_string()]))
 }
 
 /// The span of a step of an invocation.

@@ -6,8 +6,12 @@
 //! signals that do not fit the queue are dropped, and the end waits a bounded time. The content of people and models is
 //! sent only if the operator asks for it.
 
+mod attributes;
 mod client;
 mod config;
+mod content;
+mod conventions;
+mod draft;
 mod error;
 mod export;
 mod ids;
@@ -16,6 +20,7 @@ mod label;
 mod metrics_writer;
 mod prometheus;
 mod spans;
+mod stretches;
 
 pub use config::{TelemetryConfig, TelemetrySettings};
 pub use error::TelemetryError;
@@ -24,3 +29,4 @@ pub use instruments::Instruments;
 pub use metrics_writer::MetricsWriter;
 pub use prometheus::Totals;
 pub use spans::Spans;
+pub use stretches::Stretches;

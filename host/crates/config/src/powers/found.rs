@@ -43,7 +43,7 @@ const ONCE: [(&str, &str); 10] = [
     (
         "telemetry",
         "otlp_endpoint service_name sample_ratio traces metrics logs metrics_every_ms export_ms_max flush_ms_max \
-         queue_max",
+         queue_max content_bytes_max",
     ),
     ("memory", "backend model episodic episodes_max facts_max embeddings redis plugin"),
     ("checkpoints", "every redis lease_ms"),

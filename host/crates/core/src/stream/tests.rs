@@ -19,6 +19,7 @@ fn thought() -> Event {
         usage: Usage { input_tokens: 3, ..Usage::default() },
         took_ms: None,
         route: None,
+        details: None,
     }
 }
 

@@ -6,6 +6,7 @@
 use super::config::AnthropicConfig;
 use crate::ApiKey;
 use crate::calls::{self, PartialCall};
+use crate::endpoint_account::EndpointAccount;
 use crate::http_exchange::{Assembly, Wrong, until_stop};
 use crate::prefill::with_prefill;
 use crate::prices::{Prices, count, estimate};
@@ -58,6 +59,10 @@ enum Event {
 
 #[derive(Deserialize)]
 struct Whole {
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(default)]
+    model: Option<Value>,
     #[serde(default)]
     content: Vec<Block>,
     #[serde(default)]
@@ -123,6 +128,7 @@ enum Delta {
 /// A reply under assembly.
 pub(crate) struct AnthropicAssembly {
     done: bool,
+    account: EndpointAccount,
     stream_redactor: KeyRedactor,
     text: String,
     calls: Vec<PartialCall>,
@@ -137,6 +143,7 @@ impl Assembly for AnthropicAssembly {
         let event: Event = serde_json::from_str(event).map_err(|error| Wrong::Unreadable(error.to_string()))?;
         match event {
             Event::MessageStart { message } => {
+                self.account.take(message.model.as_ref(), message.id.as_ref());
                 self.count(message.usage);
                 Ok(String::new())
             }
@@ -212,6 +219,7 @@ impl AnthropicAssembly {
     pub(super) fn new(key: Option<&ApiKey>) -> Self {
         Self {
             done: false,
+            account: EndpointAccount::default(),
             stream_redactor: KeyRedactor::new(key),
             text: String::new(),
             calls: Vec::new(),
@@ -242,10 +250,12 @@ impl AnthropicAssembly {
             Some(other) if !stopped && !ENDS.contains(&other) => StopReason::Other,
             _ => StopReason::End,
         };
-        ModelReply { text, calls, reason, usage, thoughts, ..ModelReply::default() }
+        let endpoint = Some(self.account.endpoint(&config.base_url, &self.stream_redactor));
+        ModelReply { text, calls, reason, usage, thoughts, endpoint, ..ModelReply::default() }
     }
 
     fn take_whole(&mut self, whole: Whole) -> Result<String, Wrong> {
+        self.account.take(whole.model.as_ref(), whole.id.as_ref());
         self.count(whole.usage);
         self.stop_reason = whole.stop_reason;
         self.done = true;

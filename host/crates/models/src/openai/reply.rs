@@ -6,6 +6,7 @@
 use super::config::OpenAiConfig;
 use crate::ApiKey;
 use crate::calls::{self, PartialCall};
+use crate::endpoint_account::EndpointAccount;
 use crate::http_exchange::{Assembly, Wrong, inside, until_stop};
 use crate::prefill::with_prefill;
 use crate::prices::{Prices, count, estimate};
@@ -26,6 +27,10 @@ const THOUGHT_BYTES_MAX: usize = 16 << 10;
 /// One object of a stream, or the whole answer.
 #[derive(Deserialize)]
 struct Chunk {
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(default)]
+    model: Option<Value>,
     #[serde(default)]
     choices: Option<Vec<Choice>>,
     #[serde(default)]
@@ -82,6 +87,7 @@ struct FunctionDelta {
 pub(crate) struct OpenAiAssembly {
     /// The endpoint ended the reply.
     done: bool,
+    account: EndpointAccount,
     stream_redactor: KeyRedactor,
     text: String,
     thought: String,
@@ -101,6 +107,7 @@ impl Assembly for OpenAiAssembly {
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(inside(&error));
         }
+        self.account.take(chunk.model.as_ref(), chunk.id.as_ref());
         self.usage = chunk.usage.filter(Value::is_object).or(self.usage.take());
         let mut heard = String::new();
         // Only one answer was requested; others are ignored.
@@ -158,6 +165,7 @@ impl OpenAiAssembly {
     pub(super) fn new(key: Option<&ApiKey>) -> Self {
         Self {
             done: false,
+            account: EndpointAccount::default(),
             stream_redactor: KeyRedactor::new(key),
             text: String::new(),
             thought: String::new(),
@@ -190,7 +198,8 @@ impl OpenAiAssembly {
             _ => StopReason::End,
         };
         let thoughts = if thought.text.is_empty() { Vec::new() } else { vec![thought] };
-        ModelReply { text, calls, reason, usage, thoughts, ..ModelReply::default() }
+        let endpoint = Some(self.account.endpoint(&config.base_url, &self.stream_redactor));
+        ModelReply { text, calls, reason, usage, thoughts, endpoint, ..ModelReply::default() }
     }
 
     /// Some servers number all calls 0, others none: a new id or, without ids, a new name starts a call.

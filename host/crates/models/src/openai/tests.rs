@@ -122,6 +122,23 @@ async fn a_server_that_does_not_stream_is_understood() {
 }
 
 #[tokio::test]
+async fn a_reply_tells_the_endpoint_that_gave_it_without_the_key() {
+    let choices = json!([{ "message": { "content": "whole" }, "finish_reason": "stop" }]);
+    let body = json!({ "id": "reply-1", "model": format!("m-1 {KEY}"), "choices": choices }).to_string();
+    let outcome = check(vec![answer(200, "Content-Type: application/json\r\n", &body)], "", &request()).await;
+    let endpoint = outcome.reply().endpoint.clone().unwrap();
+    assert_eq!((endpoint.model.as_deref(), endpoint.id.as_deref()), (Some("m-1 [secret]"), Some("reply-1")));
+    assert_eq!((endpoint.server.as_deref(), endpoint.port), (Some("127.0.0.1"), Some(outcome.server.port)));
+    assert!(endpoint.streamed, "a stream was requested");
+    for odd in ["{\"id\":7,\"model\":null,", "{\"id\":[],\"model\":{},", "{"] {
+        let text =
+            format!("data: {odd}\"choices\":[{{\"delta\":{{\"content\":\"a\"}},\"finish_reason\":\"stop\"}}]}}\n\n");
+        let endpoint = read(&text).await.reply().endpoint.clone().unwrap();
+        assert_eq!((endpoint.model, endpoint.id), (None, None), "{odd}");
+    }
+}
+
+#[tokio::test]
 async fn the_request_has_every_field_on_the_wire() {
     let mut request = request();
     request.messages = vec![

@@ -25,6 +25,7 @@ fn thought(model: &str) -> Event {
         },
         took_ms: Some(250),
         route: None,
+        details: None,
     }
 }
 
