@@ -28,6 +28,7 @@ pub struct ResourceSettings {
     /// The most runs that work at once, asks included; the others wait in a queue. Default: four for each core, as far as
     /// the memory of the machine has 256 MB for each of them beside the reserve, and at least 2. From 1 to 10 000.
     #[serde(rename = "runs_max", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
     pub runs_max: Option<u32>,
     /// The time for which a child may use more of the processors than `max_cpu_percent`, in seconds. Default 60.
     #[serde(rename = "busy_s_max")]
@@ -69,9 +70,13 @@ impl ResourceSettings {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(error).or_invalid(|| format!("cannot read `{}`", path.display())),
         };
-        let read: Self = toml::from_str(&text).or_invalid(|| format!("`{}`", path.display()))?;
+        Self::parse(&text).or_invalid(|| format!("`{}`", path.display()))
+    }
+
+    pub(crate) fn parse(text: &str) -> fault::Result<Self> {
+        let read: Self = toml::from_str(text)?;
         match read.runs_max.filter(|max| !(1..=RUNS_MAX).contains(max)) {
-            Some(max) => bail!("`{}`: runs_max is {max}; write a number from 1 to {RUNS_MAX}", path.display()),
+            Some(max) => bail!("runs_max is {max}; write a number from 1 to {RUNS_MAX}"),
             None => Ok(read),
         }
     }

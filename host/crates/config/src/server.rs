@@ -1,8 +1,9 @@
 //! `server.toml` of the data directory: the address and access of the server, the limits of the scheduler, and the
 //! recipients of notifications about failed tasks.
 //!
-//! `[scheduler]` is read when a process comes to own the data directory. `[server]` is read when the server starts and at SIGHUP. Fields that only a start can change are reported then, and
-//! keep their value. `[notify]` is read whenever a notification may be due.
+//! `[scheduler]` is read when a process comes to own the data directory. `[server]` is read when the server starts and at
+//! SIGHUP. Fields that only a start can change are reported then, and keep their value. `[notify]` is read whenever a
+//! notification may be due.
 
 use crate::notify::NotifyConfig;
 use longhaul_core::fault::{self, Context as _, bail};
@@ -64,16 +65,19 @@ pub fn scheduler(home: &Path) -> fault::Result<SchedulerSettings> {
 }
 
 /// `[scheduler]`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SchedulerSettings {
     /// Tasks of all schedules that may wait. A fire beyond them becomes no task, and is listed with the reason
     /// `queue_full`. Default 10,000, and at most 100,000. Only a start changes it.
+    #[schemars(range(min = 1, max = 100_000))]
     pub queue_max: u32,
     /// The wait of a task before it is begun again after the host ended while it ran, in milliseconds. It doubles with
     /// each further time in a row. Default 1,000. Only a start changes it.
+    #[schemars(range(min = 1, max = 86_400_000))]
     pub interruption_backoff_ms_first: u64,
     /// The longest such wait, in milliseconds. Default 60,000, and at most a day. Only a start changes it.
+    #[schemars(range(min = 1, max = 86_400_000))]
     pub interruption_backoff_ms_max: u64,
 }
 

@@ -134,7 +134,7 @@ struct ReportedRun {
     watcher: Watcher,
     /// The stretches of its work, up to this one.
     stretches: Stretches,
-    /// Keeps the whole contents of steps. None: nobody wants them.
+    /// Keeps the whole contents of steps; `None` without `content = true`.
     contents: Option<EventBus>,
 }
 

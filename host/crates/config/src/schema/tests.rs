@@ -38,11 +38,20 @@ const OF_PROJECT: [(&str, &str); 19] = [
 ];
 
 /// The same of `server.toml`.
-const OF_SERVER: [(&str, &str); 10] = [
+const OF_SERVER: [(&str, &str); 13] = [
     ("EmailConfig.sendmail", "[notify.email]\nfrom = \"a@b.example\"\nto = [\"a@b.example\"]\nsendmail = VALUE"),
     ("EmailConfig.to", "[notify.email]\nfrom = \"a@b.example\"\nto = VALUE"),
     ("NotifyConfig.attempts_max", "[notify]\ncommand = [\"x\"]\nattempts_max = VALUE"),
     ("NotifyConfig.per_hour_max", "[notify]\ncommand = [\"x\"]\nper_hour_max = VALUE"),
+    (
+        "SchedulerSettings.interruption_backoff_ms_first",
+        "[scheduler]\ninterruption_backoff_ms_max = 86400000\ninterruption_backoff_ms_first = VALUE",
+    ),
+    (
+        "SchedulerSettings.interruption_backoff_ms_max",
+        "[scheduler]\ninterruption_backoff_ms_first = 1\ninterruption_backoff_ms_max = VALUE",
+    ),
+    ("SchedulerSettings.queue_max", "[scheduler]\nqueue_max = VALUE"),
     ("ServerSettings.body_bytes_max", "[server]\nbody_bytes_max = VALUE"),
     ("ServerSettings.connections_max", "[server]\nconnections_max = VALUE"),
     ("ServerSettings.exec_max", "[server]\nexec_max = VALUE"),
@@ -131,7 +140,9 @@ fn the_bounds_of_a_schema_are_those_of_the_reader() {
         Config::parse(&format!("{start}{text}\n")).map(drop)
     });
     check(&of_server(), &OF_SERVER, |text| Written::parse(text).map(drop));
-    check(&of_resources(), &[], |_| Ok(()));
+    check(&of_resources(), &[("ResourceSettings.runs_max", "runs_max = VALUE")], |text| {
+        ResourceSettings::parse(text).map(drop)
+    });
 }
 
 #[test]
