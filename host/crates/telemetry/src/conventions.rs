@@ -37,7 +37,7 @@ pub(crate) fn provider<'a>(protocol: &'a str, server: Option<&str>) -> &'a str {
     };
     let found = server.and_then(|server| PROVIDERS.iter().find(|(host, _)| is_of(host, server)));
     match found {
-        Some((_, provider)) => *provider,
+        Some((_, provider)) => provider,
         None if protocol.is_empty() => UNKNOWN,
         None => protocol,
     }

@@ -28,8 +28,11 @@ const TOKENS: [f64; 14] = [
     67_108_864.0,
 ];
 
-/// The counters of tokens, each with its part of a usage.
-const COUNTED: [(&str, fn(Usage) -> u32); 5] = [
+/// The name of a counter of tokens, and its part of a usage.
+type TokenCounter = (&'static str, fn(Usage) -> u32);
+
+/// The counters of tokens.
+const COUNTED: [TokenCounter; 5] = [
     ("gen_ai.client.inference.usage.input_tokens", |usage| usage.input_tokens),
     ("gen_ai.client.inference.usage.output_tokens", |usage| usage.output_tokens),
     ("gen_ai.client.inference.usage.cache_read.input_tokens", |usage| usage.cached_tokens),
