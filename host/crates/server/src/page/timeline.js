@@ -118,8 +118,7 @@ export class Timeline {
 
   /** A reply that became an event, or work that ended, is being said no more. */
   #settle(line) {
-    const invocation = line.payload?.invocation;
-    if (invocation && (line.type === "thought" || line.type === "task_done")) this.live.delete(invocation);
+    if (line.type === "thought" || line.type === "task_done") this.live.delete(line.payload?.invocation);
     if (line.type === "done" || line.type === "error" || line.type === "paused") this.live.clear();
   }
 
@@ -168,7 +167,7 @@ export function itemOf(line) {
     code: "",
     list: [],
     notes: [],
-    invocation: payload.invocation ?? null,
+    invocation: "invocation" in payload ? payload.invocation : null,
     version: 0,
     result: null,
     call: null,
@@ -286,7 +285,7 @@ const SAYS = {
     sign: "commit",
   }),
   approval: (p) =>
-    p.decision !== undefined
+    "decision" in p
       ? {
           title: `Approval ${p.approval}: ${p.decision}`,
           tone: /allowed|replied/.test(p.decision) ? "good" : "wait",
@@ -334,8 +333,9 @@ const SAYS = {
   }),
   error: (p) => ({
     title: "Run failed",
-    text: p.summary ?? p.error ?? "",
-    notes: usedNotes(p.used),
+    // The error of a run that ended, or the one that cut its process off.
+    text: ("error" in p ? p.error : p.summary) ?? "",
+    notes: "used" in p ? usedNotes(p.used) : [],
     tone: "bad",
     sign: "bad",
   }),
@@ -385,7 +385,7 @@ export function spoken(line) {
     "resumed",
     "proposed",
   ];
-  const isAsked = line.type === "approval" && line.payload?.decision === undefined;
+  const isAsked = line.type === "approval" && !("decision" in (line.payload ?? {}));
   return said.includes(line.type) || isAsked
     ? cut([item.title, oneLine(item.text, 120)].filter(Boolean).join(": "), 200)
     : null;
