@@ -3,6 +3,7 @@
 use longhaul_core::event::WorkUsage;
 use longhaul_core::journal::Resolution;
 use longhaul_core::project::ProjectStatus;
+use longhaul_core::supervisor::InvocationUsage;
 use longhaul_core::work::{Plan, Synthesis};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::{Dispatch, Feature, RunStatus};
@@ -278,6 +279,21 @@ pub struct RunSummary {
     /// The time of its next automatic attempt, in milliseconds since 1970-01-01 UTC. None: it does not wait for a
     /// service.
     pub wakes_at_ms: Option<u64>,
+    /// The question of an ask, or the goal, in one line.
+    #[serde(default)]
+    pub title: String,
+    /// The agents that its features name, by name. Where none names one: the agents of its project.
+    #[serde(default)]
+    pub agents: Vec<String>,
+    /// The usage of all its work, in all attempts.
+    #[serde(default)]
+    pub spent: InvocationUsage,
+    /// The time that it worked, in milliseconds.
+    #[serde(default)]
+    pub wall_ms: u64,
+    /// The cap on its cost, in millionths of a US dollar. None: there is none.
+    #[serde(default)]
+    pub budget_microdollars: Option<u64>,
 }
 
 /// A run with its details.

@@ -382,6 +382,11 @@ mod tests {
             is_ask: false,
             active: false,
             wakes_at_ms: None,
+            title: "the end".into(),
+            agents: Vec::new(),
+            spent: longhaul_core::supervisor::InvocationUsage::default(),
+            wall_ms: 0,
+            budget_microdollars: None,
         };
         let status = Status {
             summary,

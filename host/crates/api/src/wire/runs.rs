@@ -165,6 +165,14 @@ pub struct RunView {
     /// Time of its next attempt, in milliseconds since 1970-01-01 UTC, if it waits for a service.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub next_wake_ms: Option<u64>,
+    /// Its question or its goal, in one line.
+    pub title: String,
+    /// The agents that its features name; where none names one, the agents of its project.
+    pub agents: Vec<String>,
+    /// Tokens and money in all attempts.
+    pub usage: UsageView,
+    /// Working time, in milliseconds.
+    pub wall_ms: u64,
 }
 
 impl From<RunSummary> for RunView {
@@ -181,6 +189,10 @@ impl From<RunSummary> for RunView {
             last_ms: inner.last_ms,
             active: inner.active,
             next_wake_ms: inner.wakes_at_ms,
+            title: inner.title,
+            agents: inner.agents,
+            usage: inner.spent.usage.into(),
+            wall_ms: inner.wall_ms,
         }
     }
 }
@@ -333,6 +345,39 @@ pub struct RunCost {
     pub fuel: u64,
     /// Working time, in milliseconds.
     pub wall_ms: u64,
+    /// The cap on its cost, in millionths of a US dollar; null: no cap.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub budget_microdollars: Option<u64>,
+}
+
+impl From<RunSummary> for RunCost {
+    fn from(inner: RunSummary) -> Self {
+        Self {
+            run: inner.run.to_string(),
+            project: inner.project,
+            status: inner.status.into(),
+            created_ms: inner.created_ms,
+            usage: inner.spent.usage.into(),
+            interrupted_usage_max: inner.spent.cut_off.into(),
+            model_calls: inner.spent.model_calls,
+            tool_calls: inner.spent.tool_calls,
+            fuel: inner.spent.fuel,
+            wall_ms: inner.wall_ms,
+            budget_microdollars: inner.budget_microdollars,
+        }
+    }
+}
+
+/// The costs of runs that have something in common.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct CostGroup {
+    /// What they have in common: a project, the names of agents, or a day in UTC such as `2026-03-29`.
+    pub name: String,
+    /// Number of the runs.
+    pub runs: usize,
+    /// The sum of their tokens and money.
+    pub usage: UsageView,
 }
 
 /// A page of the costs of runs.
@@ -341,6 +386,12 @@ pub struct RunCost {
 pub struct Costs {
     /// The sum over all matching runs, not only over those of the page.
     pub sum: UsageView,
+    /// The sums by project, over all matching runs, by name.
+    pub by_project: Vec<CostGroup>,
+    /// The sums by the agents of a run. A run of several agents counts for them together, with commas between them.
+    pub by_agent: Vec<CostGroup>,
+    /// The sums by the day of a run's request, in UTC, the oldest first.
+    pub by_day: Vec<CostGroup>,
     /// The costs, the newest run first.
     pub items: Vec<RunCost>,
     /// Number of matching runs.

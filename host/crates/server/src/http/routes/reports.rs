@@ -8,14 +8,13 @@ use super::runs::all;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, header};
-use longhaul_api::operations::RunOperations as _;
-use longhaul_api::runs::ShowRun;
-use longhaul_api::runs::{RunRef, RunSummary, Status};
-use longhaul_api::wire::runs::{Costs, RunCost};
+use longhaul_api::runs::{RunRef, RunSummary};
+use longhaul_api::wire::runs::{CostGroup, Costs, RunCost};
 use longhaul_api::wire::usage::UsageView;
 use longhaul_core::model::Usage as InnerUsage;
 use longhaul_report::{self as report, ReportFormat};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 
 /// How a report is written.
@@ -94,29 +93,39 @@ pub async fn costs(State(state): State<SharedState>, Query(query): Query<CostsQu
     let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
     let takes = |run: &RunSummary| query.project.as_ref().is_none_or(|project| *project == run.project);
     let runs: Vec<RunSummary> = all(&state).await?.into_iter().rev().filter(takes).collect();
-    let (mut sum, mut items) = (InnerUsage::default(), Vec::new());
-    for (at, run) in runs.iter().enumerate() {
-        let status = state.run_status(ShowRun { run: RunRef::Named(run.run.to_string()) }).await?;
-        sum = sum.plus(status.ledger.total.usage);
-        if (offset..offset.saturating_add(limit)).contains(&at) {
-            items.push(cost_of(&status));
-        }
-    }
-    Ok(Out(Costs { sum: UsageView::from(sum), items, total: runs.len(), limit, offset }))
+    let sum = runs.iter().fold(InnerUsage::default(), |sum, run| sum.plus(run.spent.usage));
+    let (by_project, by_agent) =
+        (grouped(&runs, |run| run.project.clone()), grouped(&runs, |run| run.agents.join(", ")));
+    let (by_day, total) = (grouped(&runs, |run| day_of(run.created_ms)), runs.len());
+    let items = runs.into_iter().skip(offset).take(limit).map(RunCost::from).collect();
+    Ok(Out(Costs { sum: UsageView::from(sum), by_project, by_agent, by_day, items, total, limit, offset }))
 }
 
-fn cost_of(status: &Status) -> RunCost {
-    let (summary, ledger) = (&status.summary, &status.ledger);
-    RunCost {
-        run: summary.run.to_string(),
-        project: summary.project.clone(),
-        status: summary.status.into(),
-        created_ms: summary.created_ms,
-        usage: ledger.total.usage.into(),
-        interrupted_usage_max: ledger.total.cut_off.into(),
-        model_calls: ledger.total.model_calls,
-        tool_calls: ledger.total.tool_calls,
-        fuel: ledger.total.fuel,
-        wall_ms: ledger.wall_ms,
+/// The sums of runs by something that they have in common, in its order.
+fn grouped(runs: &[RunSummary], name: impl Fn(&RunSummary) -> String) -> Vec<CostGroup> {
+    let mut groups: BTreeMap<String, (usize, InnerUsage)> = BTreeMap::new();
+    for run in runs {
+        let (count, usage) = groups.entry(name(run)).or_default();
+        *count += 1;
+        *usage = usage.plus(run.spent.usage);
+    }
+    let view = |(name, (runs, usage)): (String, (usize, InnerUsage))| CostGroup { name, runs, usage: usage.into() };
+    groups.into_iter().map(view).collect()
+}
+
+/// The day of a time, in UTC.
+fn day_of(at_ms: u64) -> String {
+    let moment = report::messages::moment(at_ms);
+    moment.split(' ').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_at_midnight_in_utc() {
+        assert_eq!(day_of(0), "1970-01-01");
+        assert_eq!((day_of(86_399_999), day_of(86_400_000)), ("1970-01-01".to_owned(), "1970-01-02".to_owned()));
     }
 }
