@@ -243,6 +243,8 @@ async function route() {
       document.title = `${text} – Longhaul`;
     },
     go: (to) => (location.hash = to),
+    /** Keeps an address for what is shown already: nothing is drawn anew, and Back leaves the view. */
+    keep: (to) => history.replaceState(null, "", to),
   };
   if (!sameView) fill(main, box);
   if (main.dataset.path !== path.join("/")) window.scrollTo(0, 0);

@@ -143,6 +143,11 @@ export function words(name) {
     .replaceAll("-", " ");
 }
 
+/** The reason of a status, in the words of the page. */
+export function reason(text) {
+  return String(text ?? "").replace(/^judged to pass/, "all checks passed");
+}
+
 /** The beginning of a text, and a sign that there is more. */
 export function cut(text, charsMax) {
   const value = String(text ?? "");

@@ -24,7 +24,7 @@ import {
 } from "./ui.js";
 
 const OUTCOMES = [
-  ["open", "not known yet"],
+  ["open", "outcome open"],
   ["success", "right"],
   ["partial", "right in part"],
   ["failure", "wrong"],

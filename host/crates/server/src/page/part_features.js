@@ -5,7 +5,7 @@
 
 import * as api from "./api.js";
 import { add, fill, h, keyed } from "./dom.js";
-import { cost, costNote, cut, plural, short, words } from "./format.js";
+import { cost, costNote, cut, plural, reason, short, words } from "./format.js";
 import { may } from "./session.js";
 import {
   area,
@@ -119,7 +119,7 @@ function row(box, feature, open) {
         "span",
         { class: "feature-name" },
         h("b", null, feature.title || feature.id),
-        h("span", { class: "sub" }, mono(feature.id), feature.reason && ` · ${cut(feature.reason, 140)}`),
+        h("span", { class: "sub" }, mono(feature.id), feature.reason && ` · ${cut(reason(feature.reason), 140)}`),
       ),
       h(
         "span",

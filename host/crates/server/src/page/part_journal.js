@@ -68,7 +68,7 @@ async function invocations(ctx, place, run) {
                 },
                 { name: "Agent", cell: (one) => [one.agent, one.plugin && h("span", { class: "sub" }, one.plugin)] },
                 {
-                  name: "Standing",
+                  name: "Status",
                   cell: (one) =>
                     status(
                       one.until_ms === null ? (run.active ? "running" : "paused") : "completed",

@@ -41,9 +41,9 @@ export function ledger(place, run) {
       ),
       caps(book, total),
       section(
-        "By work",
+        "By step",
         { id: "s-rows", count: rows.length },
-        rows.length === 0 ? empty("Nothing was spent yet.") : table("Spent by work", columns(now), rows.slice(0, most)),
+        rows.length === 0 ? empty("Nothing was spent yet.") : table("Spent by step", columns(now), rows.slice(0, most)),
         rows.length > most &&
           button(`Show more of ${rows.length}`, {
             run: () => {
@@ -118,7 +118,7 @@ function caps(book, total) {
 
 const columns = (run) => [
   {
-    name: "Work",
+    name: "Step",
     cell: (row) => link(`#/runs/${run.run}/journal?i=${encodeURIComponent(row.invocation)}`, shortName(row.invocation)),
   },
   { name: "Money", numeric: true, cell: (row) => cost(row.resource_usage.usage) },

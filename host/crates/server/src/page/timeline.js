@@ -4,7 +4,7 @@
 // saying right now is kept apart until it is said. The list is bounded: what was read long ago is dropped from its
 // beginning, and can be asked for again. An event of a kind that is not known is shown by its name, never dropped.
 
-import { costNote, count, cut, duration, oneLine, short, words } from "./format.js";
+import { costNote, count, cut, duration, oneLine, reason, short, words } from "./format.js";
 
 /** Most items that are kept while nobody asks for earlier ones. */
 export const ITEMS_MAX = 600;
@@ -219,7 +219,7 @@ const SAYS = {
   }),
   feature: (p) => ({
     title: `${p.feature} is ${words(p.status)}`,
-    text: p.why ?? "",
+    text: reason(p.why),
     tone: FEATURE_TONES[p.status] ?? "quiet",
     sign: FEATURE_SIGNS[p.status] ?? "open",
   }),

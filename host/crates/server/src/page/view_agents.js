@@ -60,7 +60,7 @@ const COLUMNS = [
     ],
   },
   { name: "Kind", cell: (one) => words(one.kind) },
-  { name: "Standing", cell: (one) => status(one.active ? "active" : "inactive") },
+  { name: "Status", cell: (one) => status(one.active ? "active" : "inactive") },
   { name: "Version", numeric: true, hide: "phone", cell: (one) => String(one.version) },
   { name: "Changed", numeric: true, cell: (one) => when(one.updated_ms) },
 ];

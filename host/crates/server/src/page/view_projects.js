@@ -31,7 +31,7 @@ import {
   toast,
   when,
 } from "./ui.js";
-import { runTable } from "./view_runs.js";
+import { runTable } from "./part_runs.js";
 
 const PAGE = 50;
 
@@ -91,7 +91,7 @@ const COLUMNS = [
   { name: "Features", cell: (row) => progress(row.passing.done, row.passing.of, "Features that pass") },
   { name: "Newest run", cell: (row) => (row.run ? link(`#/runs/${row.run}`, mono(row.run)) : "–") },
   { name: "Runs", numeric: true, hide: "phone", cell: (row) => String(row.runs) },
-  { name: "Last news", numeric: true, cell: (row) => when(row.last_ms) },
+  { name: "Updated", numeric: true, cell: (row) => when(row.last_ms) },
 ];
 
 function newProject() {
@@ -220,7 +220,7 @@ function projectHead(project, run, part) {
       { class: "head-line" },
       status(project.status),
       progress(project.passing.done, project.passing.of, "Features that pass"),
-      h("span", { class: "muted" }, plural(project.runs, "run"), " · last news ", when(project.last_ms)),
+      h("span", { class: "muted" }, plural(project.runs, "run"), " · updated ", when(project.last_ms)),
     ),
     tabs(
       "Parts of the project",

@@ -81,7 +81,7 @@ const columns = (refresh) => [
     ],
   },
   { name: "When", cell: (one) => triggerWords(one.trigger) },
-  { name: "Standing", cell: (one) => (one.enabled ? status("enabled") : status("paused")) },
+  { name: "Status", cell: (one) => (one.enabled ? status("enabled") : status("paused")) },
   { name: "Next", cell: (one) => nextFires(one) },
   {
     name: "Actions",

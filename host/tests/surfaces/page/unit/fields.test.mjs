@@ -56,7 +56,8 @@ async function draw(module, place, variant) {
   const box = globalThis.document.createElement("div");
   globalThis.document.body.append(box);
   const go = (to) => (globalThis.location.hash = to);
-  const ctx = { path: path.split("/"), query: new URLSearchParams(query), signal: stop.signal, box, title: () => {}, go };
+  const own = { path: path.split("/"), query: new URLSearchParams(query), signal: stop.signal, box };
+  const ctx = { ...own, title: () => {}, go, keep: () => {} };
   const { show } = await import(new URL(module, folder));
   await show(ctx);
   await settle();

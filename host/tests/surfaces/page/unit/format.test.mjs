@@ -106,6 +106,12 @@ check("words", [
   ["read-only", "read only"],
   [null, ""],
 ]);
+check("reason", [
+  ["judged to pass", "all checks passed"],
+  ["judged to pass; nothing had changed", "all checks passed; nothing had changed"],
+  ["it was judged to pass", "it was judged to pass"],
+  [null, ""],
+]);
 check("cut", [
   [["abc", 3], "abc"],
   [["abcd", 3], "abc…"],
