@@ -143,6 +143,12 @@ export function words(name) {
     .replaceAll("-", " ");
 }
 
+/** The last line of a text that says something. */
+export function lastLine(text) {
+  const lines = String(text ?? "").split("\n");
+  return lines.findLast((line) => line.trim() !== "")?.trim() ?? "";
+}
+
 /** The reason of a status, in the words of the page. */
 export function reason(text) {
   return String(text ?? "").replace(/^judged to pass/, "all checks passed");

@@ -6,6 +6,7 @@
 import * as api from "./api.js";
 import { add, fill, h, keyed } from "./dom.js";
 import { cost, costNote, cut, plural, reason, short, words } from "./format.js";
+import { errorBlock } from "./part_error.js";
 import { may } from "./session.js";
 import {
   area,
@@ -150,7 +151,7 @@ function show(box, element, body, feature) {
     body,
     feature.instruction && plain(feature.instruction),
     rubric(feature),
-    feature.last_error && h("div", null, h("h3", null, "Last failure"), plain(feature.last_error)),
+    feature.last_error && h("div", null, h("h3", null, "Last failure"), errorBlock(feature.last_error, { label: "Last failure", name: feature.id })),
     feature.issues?.length > 0 &&
       h(
         "div",

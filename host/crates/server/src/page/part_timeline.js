@@ -6,8 +6,9 @@
 
 import * as api from "./api.js";
 import { add, fill, h, keyed } from "./dom.js";
-import { clock, cut, duration, exact, moment, oneLine } from "./format.js";
+import { clock, cut, duration, exact, lastLine, moment, oneLine } from "./format.js";
 import { icon } from "./icons.js";
+import { errorBlock } from "./part_error.js";
 import { follow } from "./stream.js";
 import { Timeline, spoken } from "./timeline.js";
 import { announce, button, chip, complain, failed, fold, link, loading, mono, plain, redraw, select } from "./ui.js";
@@ -244,7 +245,8 @@ const toneFor = (item) => (item.result && !item.result.ok ? "bad" : item.tone);
 
 function eventMore(item) {
   const parts = [];
-  if (item.text) parts.push(textOf(item.text, item.number));
+  if (item.text && item.tone === "bad") parts.push(errorBlock(item.text, { name: item.number }));
+  else if (item.text) parts.push(textOf(item.text, item.number));
   if (item.code && item.kind === "action") parts.push(h("p", { class: "event-code" }, mono(oneLine(item.code, 160))));
   else if (item.code) parts.push(plain(item.code, { code: true }));
   if (item.marks)
@@ -282,15 +284,20 @@ function eventMore(item) {
 function callMore(item) {
   const shown = [
     item.code && item.kind === "action" && h("div", null, h("h4", null, "Arguments"), plain(item.code, { code: true })),
-    item.result &&
-      h("div", null, h("h4", null, item.result.ok ? "Answer" : "Error"), plain(item.result.output, { code: true })),
+    item.result && h("div", null, h("h4", null, item.result.ok ? "Answer" : "Error"), outputOf(item)),
   ];
-  const line = item.result ? oneLine(item.result.output, 90) || "answered" : "waits for its answer";
+  const line = item.result ? oneLine(headOf(item.result), 90) || "answered" : "waits for its answer";
   const journal =
     item.invocation &&
     link(`#/runs/${item.invocation.split("/")[0]}/journal?i=${encodeURIComponent(item.invocation)}`, "In the journal");
   return fold(line, () => h("div", { class: "call" }, shown, journal), { name: `call-${item.number}` });
 }
+
+/** Of an error the last line says most, of an answer the first. */
+const headOf = ({ ok, output }) => (ok ? output : lastLine(output));
+
+const outputOf = ({ number, result }) =>
+  result.ok ? plain(result.output, { code: true }) : errorBlock(result.output, { name: number });
 
 function textOf(text, number) {
   if (text.length <= TEXT_CHARS) return plain(text);

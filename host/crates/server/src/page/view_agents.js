@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { fill, h } from "./dom.js";
 import { bytes, duration, pretty, words } from "./format.js";
 import { live } from "./live.js";
+import { errorBlock } from "./part_error.js";
 import { may } from "./session.js";
 import {
   button,
@@ -117,7 +118,7 @@ function agentHead(agent, ran, refresh) {
       muted(`${words(agent.kind)} · version ${agent.version} · changed `),
       when(agent.updated_ms),
     ),
-    agent.artifact_error && h("p", { class: "failed", role: "alert" }, agent.artifact_error),
+    agent.artifact_error && h("div", { role: "alert" }, errorBlock(agent.artifact_error)),
     about(agent),
   ];
 }
@@ -198,7 +199,7 @@ export function resultCard(result) {
     "div",
     { class: "card" },
     h("div", { class: "card-head" }, h("h3", null, "Result"), status(result.success ? "completed" : "failed")),
-    result.error_message && h("p", { class: "tone-bad" }, result.error_message),
+    result.error_message && errorBlock(result.error_message),
     result.stdout &&
       h("div", null, h("h4", null, "Printed"), plain(result.stdout, { code: true, label: "What it printed" })),
     result.stderr &&
@@ -206,7 +207,7 @@ export function resultCard(result) {
         "div",
         null,
         h("h4", null, "Printed as errors"),
-        plain(result.stderr, { code: true, label: "What it printed as errors" }),
+        errorBlock(result.stderr, { label: "What it printed as errors" }),
       ),
     result.notes?.length > 0 &&
       h(

@@ -5,13 +5,14 @@
 
 import * as api from "./api.js";
 import { fill, h, keyed } from "./dom.js";
-import { costNote, money, plural, short, words } from "./format.js";
+import { costNote, money, plural, reason, short, words } from "./format.js";
 import * as keys from "./keys.js";
 import { live } from "./live.js";
 import { approvalCard } from "./part_approvals.js";
 import { atWork } from "./part_work.js";
 import { commits } from "./part_commits.js";
 import { decisions } from "./part_decisions.js";
+import { errorBlock } from "./part_error.js";
 import { features } from "./part_features.js";
 import { journal } from "./part_journal.js";
 import { ledger } from "./part_ledger.js";
@@ -162,7 +163,9 @@ function runHead(run, part, newest, refresh) {
       costNote(usage) && h("span", { class: "muted" }, costNote(usage), cap && ` of ${money(cap)}`),
       run.next_wake_ms && h("span", { class: "tone-wait" }, "next attempt ", when(run.next_wake_ms)),
     ),
-    run.reason && !["working", "planning"].includes(run.status) && h("p", { class: "why" }, run.reason),
+    run.reason &&
+      !["working", "planning"].includes(run.status) &&
+      (run.status === "failed" ? errorBlock(run.reason, { name: "run" }) : h("p", { class: "why" }, reason(run.reason))),
     run.answer &&
       h(
         "div",

@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { fill, h } from "./dom.js";
 import { duration, moment, plural, words } from "./format.js";
 import { live } from "./live.js";
+import { errorBlock } from "./part_error.js";
 import { may } from "./session.js";
 import {
   button,
@@ -268,7 +269,7 @@ function attempts(one) {
           " ",
           when(attempt.started_ms, { absolute: true }),
           attempt.ended_ms && ` · ${duration(attempt.ended_ms - attempt.started_ms)}`,
-          attempt.error && h("span", { class: "sub" }, attempt.error),
+          attempt.error && errorBlock(attempt.error, { name: `${one.id}-${attempt.started_ms}` }),
         ),
       ),
     ),

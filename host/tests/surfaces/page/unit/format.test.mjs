@@ -106,6 +106,12 @@ check("words", [
   ["read-only", "read only"],
   [null, ""],
 ]);
+check("lastLine", [
+  ["Traceback:\n  at 1\nValueError: no such file\n\n", "ValueError: no such file"],
+  ["one line", "one line"],
+  ["\n \n", ""],
+  [null, ""],
+]);
 check("reason", [
   ["judged to pass", "all checks passed"],
   ["judged to pass; nothing had changed", "all checks passed; nothing had changed"],

@@ -1,0 +1,60 @@
+// Parts of views, drawn: errors with what went wrong first, plans as a list or as a graph.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { install } from "./document.mjs";
+
+install();
+const folder = process.env.PAGE_MODULES;
+const { errorBlock } = await import(new URL("part_error.js", folder));
+const { drawPlan, parted } = await import(new URL("part_plan.js", folder));
+
+const step = (id, depends_on = [], more = {}) => ({ id, title: `do ${id}`, depends_on, status: "passing", attempts: 0, ...more });
+
+function plan(features) {
+  const place = document.createElement("div");
+  drawPlan(place, { run: "r-1", features });
+  return place;
+}
+
+test("of an error its last line comes first, and the whole of it below", () => {
+  const text = "Traceback (most recent call last):\n  File x\nValueError: <b>no</b>\n";
+  const block = errorBlock(text);
+  const [last, whole] = block.querySelectorAll("pre");
+  assert.equal(last.textContent, "ValueError: <b>no</b>");
+  assert.equal(whole.textContent, text, "kept lines, nothing of it markup");
+});
+
+test("a long error is folded, and one of a single line is said once", () => {
+  const long = errorBlock(Array.from({ length: 13 }, (_, at) => `line ${at}`).join("\n"));
+  assert.equal(long.querySelector("details").open, false);
+  assert.match(long.querySelector("summary").textContent, /13 lines/);
+  assert.equal(errorBlock(Array.from({ length: 12 }, () => "x").join("\n")).querySelector("details").open, true);
+  assert.equal(errorBlock("it broke").querySelectorAll("pre").length, 1);
+  assert.equal(errorBlock("a\u202eb").textContent, "a\\u{202e}b");
+});
+
+test("steps that wait for nothing are a list, those that wait a graph", () => {
+  const free = plan([step("a"), step("b")]);
+  assert.equal(free.querySelectorAll("svg.plan").length, 0);
+  assert.deepEqual(
+    free.querySelectorAll(".plan-item").map((one) => one.getAttribute("href")),
+    ["#/runs/r-1/features?f=a", "#/runs/r-1/features?f=b"],
+  );
+  const bound = plan([step("a"), step("b", ["a"])]);
+  assert.equal(bound.querySelectorAll(".plan-step").length, 2);
+  assert.equal(bound.querySelectorAll(".plan-edge").length, 1);
+  assert.equal(bound.querySelectorAll(".plan-item").length, 0);
+});
+
+test("a plan of both kinds has both, and each step once", () => {
+  const both = plan([step("a"), step("b", ["a"]), step("c"), step("d", ["gone"]), step("e", ["e"])]);
+  assert.equal(both.querySelectorAll(".plan-step").length, 2);
+  assert.equal(both.querySelectorAll(".plan-item").length, 3, "what waits for nothing that is there is free");
+  assert.deepEqual(parted([step("x", ["y"]), step("y")]).free, []);
+});
+
+test("steps that were dropped are no part of a plan", () => {
+  assert.equal(plan([step("a", [], { status: "dropped" })]).childElementCount, 0);
+});
