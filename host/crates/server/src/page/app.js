@@ -4,14 +4,15 @@
 // token is in none of them.
 
 import * as api from "./api.js";
-import { fill, h } from "./dom.js";
+import { add, fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 import * as keys from "./keys.js";
 import * as link from "./link.js";
 import { listen, live } from "./live.js";
 import * as session from "./session.js";
-import { announce, button, complain, failed, tick } from "./ui.js";
+import { announce, button, complain, failed, loading, tick } from "./ui.js";
 import { login } from "./view_login.js";
+import { missing } from "./view_missing.js";
 
 /** Where one can go: the address, its name, its sign, the key behind `g`, and the module that draws it. */
 const PLACES = [
@@ -27,6 +28,9 @@ const PLACES = [
 
 /** A run has a view of its own. */
 const RUN = () => import("./view_run.js");
+
+/** An address that names none of them. */
+const MISSING = ["", "Not found", "info", "", () => import("./view_missing.js")];
 
 const app = document.getElementById("app");
 let leave = null;
@@ -225,7 +229,7 @@ async function route() {
   openMenu(false);
   keys.ofView([]);
   const { path, query } = address(location.hash);
-  const place = PLACES.find(([name]) => name === path[0]) ?? PLACES[0];
+  const place = PLACES.find(([name]) => name === path[0]) ?? MISSING;
   for (const one of document.querySelectorAll("[data-place]")) {
     if (one.dataset.place === place[0]) one.setAttribute("aria-current", path.length > 1 ? "true" : "page");
     else one.removeAttribute("aria-current");
@@ -246,7 +250,7 @@ async function route() {
     /** Keeps an address for what is shown already: nothing is drawn anew, and Back leaves the view. */
     keep: (to) => history.replaceState(null, "", to),
   };
-  if (!sameView) fill(main, box);
+  if (!sameView) fill(main, add(box, loading()));
   if (main.dataset.path !== path.join("/")) window.scrollTo(0, 0);
   main.dataset.view = viewName(path);
   main.dataset.path = path.join("/");
@@ -255,7 +259,8 @@ async function route() {
     if (!signal.aborted) await module.show(ctx);
   } catch (error) {
     if (signal.aborted) return;
-    fill(box, failed(error, route));
+    if (error instanceof api.ApiError && error.status === 404) missing(ctx, error.message);
+    else fill(box, h("h1", null, place[1]), failed(error, route));
   }
   if (!signal.aborted && wasDrawn && !sameView && document.activeElement === document.body)
     main.focus({ preventScroll: true });

@@ -66,7 +66,7 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
       ? plain(questionOf(approval.arguments))
       : plain(isChange ? changeOf(approval.arguments) : approval.arguments, {
           code: true,
-          label: isChange ? "The change" : "Arguments of the call",
+          label: `${isChange ? "The change" : "Arguments of the call"}, ${approval.id}`,
         }),
   );
   add(

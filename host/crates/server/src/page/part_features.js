@@ -5,7 +5,7 @@
 
 import * as api from "./api.js";
 import { add, fill, h, keyed } from "./dom.js";
-import { cost, costNote, cut, plural, reason, short, words } from "./format.js";
+import { asText, cost, costNote, cut, plural, reason, short, words } from "./format.js";
 import { errorBlock } from "./part_error.js";
 import { may } from "./session.js";
 import {
@@ -164,7 +164,7 @@ function show(box, element, body, feature) {
         ),
       ),
     feature.summary && h("div", null, h("h3", null, "Summary of its agent"), plain(feature.summary)),
-    feature.answer && h("div", null, h("h3", null, "Answer"), plain(feature.answer, { code: true })),
+    feature.answer && h("div", null, h("h3", null, "Answer"), plain(asText(feature.answer))),
     feature.history?.length > 0 &&
       h(
         "div",

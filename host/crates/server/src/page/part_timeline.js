@@ -10,7 +10,7 @@ import { clock, cut, duration, exact, lastLine, moment, oneLine } from "./format
 import { icon } from "./icons.js";
 import { errorBlock } from "./part_error.js";
 import { follow } from "./stream.js";
-import { Timeline, spoken } from "./timeline.js";
+import { Timeline, itemOf, spoken } from "./timeline.js";
 import { announce, button, chip, complain, failed, fold, link, loading, mono, plain, redraw, select } from "./ui.js";
 
 /** Events that are read first, and with each press of "Show earlier". */
@@ -214,11 +214,45 @@ function drawSaying(place, live) {
 /** An invocation without its run. */
 export const shortName = (invocation) => String(invocation).split("/").slice(1).join(" / ") || String(invocation);
 
+/** The address of one event. */
+export const eventHref = (run, number) => `#/runs/${run}?e=${number}`;
+
+/** One event by its number, above the timeline, however long ago it was. */
+export async function oneEvent(ctx, place, run) {
+  const number = Number.parseInt(ctx.query.get("e") ?? "", 10);
+  if (!(number > 0)) return;
+  fill(place, loading());
+  const { items, last } = await api.events(run, number - 1, 1, ctx.signal);
+  const found = items.find((line) => line.number === number);
+  const go = (to, text) => to > 0 && to <= last && link(eventHref(run, to), text);
+  fill(
+    place,
+    h(
+      "section",
+      { class: "section one-event", "aria-labelledby": "s-event" },
+      h(
+        "div",
+        { class: "section-head" },
+        h("h2", { id: "s-event", tabindex: "-1" }, `Event ${number}`),
+        h("div", { class: "actions" }, go(number - 1, "Previous"), go(number + 1, "Next"), link(`#/runs/${run}`, "Close")),
+      ),
+      found
+        ? h("ol", { class: "events" }, eventRow(itemOf(found)))
+        : h("p", { class: "muted" }, `There is no event ${number}; the newest of this run is ${last}.`),
+    ),
+  );
+  place.querySelector("h2").focus({ preventScroll: true });
+}
+
 function eventRow(item) {
   return h(
     "li",
     { class: ["event", `level-${item.level}`, `kind-${item.kind}`], tabindex: "-1" },
-    h("time", { class: "event-time", datetime: exact(item.atMs), title: moment(item.atMs) }, clock(item.atMs)),
+    h(
+      "a",
+      { class: "event-time", href: eventHref(item.run, item.number), title: `Event ${item.number}, ${moment(item.atMs)}` },
+      h("time", { datetime: exact(item.atMs) }, clock(item.atMs)),
+    ),
     h("span", { class: ["event-sign", `tone-${toneFor(item)}`] }, icon(item.sign)),
     h(
       "div",

@@ -4,7 +4,7 @@
 // saying right now is kept apart until it is said. The list is bounded: what was read long ago is dropped from its
 // beginning, and can be asked for again. An event of a kind that is not known is shown by its name, never dropped.
 
-import { costNote, count, cut, duration, oneLine, reason, short, words } from "./format.js";
+import { asText, costNote, count, cut, duration, oneLine, reason, short, words } from "./format.js";
 
 /** Most items that are kept while nobody asks for earlier ones. */
 export const ITEMS_MAX = 600;
@@ -155,6 +155,7 @@ export function itemOf(line) {
   const payload = line.payload ?? {};
   const base = {
     number: line.number,
+    run: line.run ?? null,
     atMs: line.at_ms ?? null,
     kind: line.type,
     level: levelOf(line.type),
@@ -212,7 +213,7 @@ const SAYS = {
   }),
   synthesis: (p) => ({
     title: "Answered",
-    code: p.answer ?? "",
+    text: asText(p.answer),
     notes: p.confidence == null ? [] : [`confidence ${p.confidence}`],
     sign: "done",
     tone: "good",
@@ -242,7 +243,7 @@ const SAYS = {
     tone: "busy",
   }),
   delegation: (p) => ({ title: `Asks ${p.agent}`, text: p.instruction ?? "", sign: "agent" }),
-  thought: (p) => ({ title: "Thought", text: p.text ?? "", notes: thoughtNotes(p), sign: "thought" }),
+  thought: (p) => ({ title: "Thought", text: asText(p.text), notes: thoughtNotes(p), sign: "thought" }),
   action: (p) => ({
     title: `${p.tool}.${p.function}`,
     code: p.arguments ?? "",

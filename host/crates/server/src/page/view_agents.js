@@ -75,6 +75,7 @@ async function one(ctx, name) {
   fill(ctx.box, head, ran, artifact, section("Tasks", { id: "s-tasks" }, own));
   const shown = await live(ctx, {
     place: head,
+    isWhole: true,
     load: async (signal) => {
       const [agent, { artifact: held }] = await Promise.all([api.agent(name, signal), api.artifact(name, signal)]);
       return { agent, held };

@@ -29,6 +29,8 @@ const PLACES = {
   "view_run.js": [
     "runs/r-1",
     "runs/r-1/features?f=id-0",
+    "runs/r-1?e=1",
+    "runs/r-1/time",
     "runs/r-1/journal",
     "runs/r-1/journal?i=r-1%2Ff%2F1",
     "runs/r-1/decisions",
