@@ -241,7 +241,8 @@ export async function oneEvent(ctx, place, run) {
         : h("p", { class: "muted" }, `There is no event ${number}; the newest of this run is ${last}.`),
     ),
   );
-  place.querySelector("h2").focus({ preventScroll: true });
+  // It may be below what the run asks: the focus brings it into view.
+  place.querySelector("h2").focus();
 }
 
 function eventRow(item) {

@@ -10,6 +10,10 @@ const folder = process.env.PAGE_MODULES;
 const { errorBlock } = await import(new URL("part_error.js", folder));
 const { drawPlan, parted } = await import(new URL("part_plan.js", folder));
 
+const { previewOf } = await import(new URL("part_schedule_form.js", folder));
+const { triggerWords } = await import(new URL("view_schedules.js", folder));
+const { h } = await import(new URL("dom.js", folder));
+
 const step = (id, depends_on = [], more = {}) => ({ id, title: `do ${id}`, depends_on, status: "passing", attempts: 0, ...more });
 
 function plan(features) {
@@ -57,4 +61,29 @@ test("a plan of both kinds has both, and each step once", () => {
 
 test("steps that were dropped are no part of a plan", () => {
   assert.equal(plan([step("a", [], { status: "dropped" })]).childElementCount, 0);
+});
+
+/** What a person reads of a preview. */
+const preview = (trigger) => h("div", null, previewOf(trigger, Date.parse("2026-11-27T12:00:00Z"))).textContent;
+
+test("a schedule is told in words with its next fires before it is saved, in its own zone", () => {
+  const text = preview({ type: "cron", cron: "30 2 * * mon-fri", timezone: "Europe/Berlin" });
+  assert.match(text, /Fires at 02:30, Monday to Friday, Europe\/Berlin time\./);
+  assert.match(text, /Mon 30 November 2026 02:30Tue 1 December 2026 02:30/);
+  assert.match(preview({ type: "interval", interval_seconds: 3600 }), /Fires every 1 h\./);
+  assert.equal(preview({ type: "interval", interval_seconds: 0 }), "");
+  assert.equal(preview({ type: "after", after: "other" }), "");
+});
+
+test("a preview says what is wrong with an expression or a zone", () => {
+  assert.match(preview({ type: "cron", cron: "61 * * * *", timezone: "UTC" }), /does not read `61` as a minute/);
+  assert.match(preview({ type: "cron", cron: "0 0 30 2 *", timezone: "UTC" }), /never fires/);
+  assert.match(preview({ type: "cron", cron: "0 0 * * *", timezone: "Mars" }), /No zone is called Mars/);
+});
+
+test("a schedule in the list is told in words, and one that the page does not read as it is", () => {
+  const text = (trigger) => h("div", null, triggerWords(trigger)).textContent;
+  assert.equal(text({ type: "cron", cron: "0 9 * * *" }), "at 09:00, every day, UTC0 9 * * *");
+  assert.match(text({ type: "cron", cron: "0 0 L * *", timezone: "Asia/Tokyo" }), /^0 0 L \* \* Asia\/Tokyo/);
+  assert.equal(text({ type: "interval", interval_seconds: 90 }), "every 1 min 30 s");
 });
