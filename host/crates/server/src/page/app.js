@@ -9,6 +9,7 @@ import { icon } from "./icons.js";
 import * as keys from "./keys.js";
 import * as link from "./link.js";
 import { listen, live } from "./live.js";
+import { openPalette } from "./part_palette.js";
 import * as session from "./session.js";
 import { announce, button, complain, failed, loading, tick } from "./ui.js";
 import { login } from "./view_login.js";
@@ -138,6 +139,7 @@ function frame() {
       h(
         "div",
         { class: "side-buttons" },
+        button("Go to…", { kind: "quiet", small: true, sign: "steer", title: keys.PALETTE, run: palette }),
         button("Shortcuts", { kind: "quiet", small: true, sign: "keys", run: keys.showHelp }),
         session.bearer() &&
           button("Log out", { kind: "quiet", small: true, sign: "out", run: () => session.end(null) }),
@@ -151,6 +153,7 @@ function frame() {
     h("main", { id: "main", tabindex: "-1" }),
   );
   keys.always([
+    [keys.PALETTE, "Go to a place, a project or a run", palette],
     ["?", "This list", keys.showHelp],
     ["t", "Light, dark, or as the system has it", () => setTheme(nextTheme())],
     ["/", "To the filter or search field", () => document.querySelector("main [data-search]")?.focus()],
@@ -172,6 +175,8 @@ function frame() {
     draw: ({ total }) => fill(badge, total > 0 && [String(total), h("span", { class: "unseen" }, " open")]),
   });
 }
+
+const palette = () => openPalette(PLACES.map(([path, name]) => ({ name, href: `#/${path}` })));
 
 const ROWS = "main tbody th a, main .event > summary, main .event[tabindex]";
 
