@@ -47,8 +47,9 @@ export function runTable(runs, { withProject = true, choice = null } = {}) {
 
 /** The first names, and how many there are beside. */
 function agentsOf({ agents }) {
-  if (agents.length <= 2) return agents.join(", ") || "–";
-  return [agents[0], h("span", { class: "sub" }, `and ${agents.length - 1} more`)];
+  if (agents.length === 0) return "–";
+  if (agents.length <= 2) return agents.map((name, at) => [at > 0 && ", ", h("span", { class: "whole" }, name)]);
+  return [h("span", { class: "whole" }, agents[0]), h("span", { class: "sub" }, `and ${agents.length - 1} more`)];
 }
 
 /** A run that is not over is worked on, or nobody works on it at this moment. */
