@@ -6,6 +6,7 @@
 import * as api from "./api.js";
 import { add, fill, h, keyed } from "./dom.js";
 import { asText, cost, costNote, cut, plural, reason, short, words } from "./format.js";
+import { fileTree } from "./part_diff.js";
 import { errorBlock } from "./part_error.js";
 import { may } from "./session.js";
 import {
@@ -30,6 +31,9 @@ import {
 import { icon } from "./icons.js";
 
 export const CATEGORIES = ["functional", "ui", "performance", "security", "integration", "testing", "documentation"];
+
+/** Files of a commit that are listed. */
+const FILES_MAX = 200;
 
 /** Features that are shown before one asks for more. */
 const SHOWN = 100;
@@ -184,7 +188,6 @@ function show(box, element, body, feature) {
       ["Blocked by", words(feature.blocked_by ?? "")],
       ["Sessions", String(feature.sessions ?? 0)],
       ["Commit", feature.commit ? mono(String(feature.commit).slice(0, 10)) : null],
-      ["Files", feature.files?.length > 0 ? cut(feature.files.join(", "), 300) : null],
       ["Passed before the work", feature.vacuous?.join(", ")],
       [
         "Tokens",
@@ -192,6 +195,8 @@ function show(box, element, body, feature) {
       ],
       ["Money", costNote(usage) ? cost(usage) : null],
     ]),
+    feature.files.length > 0 &&
+      h("div", null, h("h3", null, "Files of its last commit"), fileTree(feature.files.slice(0, FILES_MAX))),
     feature.status === "blocked" && feature.blocked_by === "question" && may("run") && answer(box, feature),
     may("run") && actions(box, element, body, feature),
   );
