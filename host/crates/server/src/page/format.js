@@ -143,10 +143,14 @@ export function words(name) {
     .replaceAll("-", " ");
 }
 
-/** The last line of a text that says something. */
+/** The name of an error and what follows, as most languages print it. */
+const NAMED_ERROR = /\b[A-Z]\w*(?:Error|Exception|Warning|Exit): (?!.*\b[A-Z]\w*(?:Error|Exception|Warning|Exit): ).*$/;
+
+/** The last line of a text that says something; of a trace that was put on one line, the error at its end. */
 export function lastLine(text) {
   const lines = String(text ?? "").split("\n");
-  return lines.findLast((line) => line.trim() !== "")?.trim() ?? "";
+  const last = lines.findLast((line) => line.trim() !== "")?.trim() ?? "";
+  return last.includes("Traceback (most recent call last)") ? (NAMED_ERROR.exec(last)?.[0] ?? last) : last;
 }
 
 /** The reason of a status, in the words of the page. */

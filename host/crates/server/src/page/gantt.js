@@ -35,13 +35,11 @@ class Chart {
   #open = new Map();
   #begun = new Map();
   #last = null;
-  #first = null;
   #isStopped = true;
 
   take(line) {
     const at = line.at_ms;
     if (typeof at !== "number") return;
-    this.#first ??= at;
     TAKES[line.type]?.(this, line, line.payload ?? {});
     if (STOPS.has(line.type)) this.#isStopped = true;
     else if (line.type !== "resumed") this.#isStopped = false;
@@ -100,11 +98,13 @@ class Chart {
         if (bar.open && nowMs === null) bar.tone = "quiet";
       }
     const rows = [...this.rows.values()];
+    // The axis begins with the first bar: what a run waits for before it, such as a compiler, would leave it empty.
+    const begins = [...rows.flatMap((row) => row.bars.map((bar) => bar.from)), ...this.marks.map((mark) => mark.at)];
     return {
       rows: rows.slice(0, ROWS_MAX),
       hidden: Math.max(0, rows.length - ROWS_MAX),
       marks: this.marks,
-      from: this.#first ?? 0,
+      from: begins.reduce((low, at) => Math.min(low, at), to),
       to,
     };
   }

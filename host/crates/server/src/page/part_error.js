@@ -11,15 +11,16 @@ const LINES_SHOWN = 12;
 export function errorBlock(text, { label = "Error", name = null } = {}) {
   const whole = String(text ?? "");
   const last = lastLine(whole);
-  const lines = whole.trim().split("\n").length;
+  const trimmed = whole.trim();
+  const lines = trimmed.split("\n").length;
   const block = h(
     "div",
     { class: "error-block" },
     h("pre", { class: "error-last" }, plainText(last || "no text")),
   );
-  if (lines > 1)
+  if (trimmed !== last)
     block.append(
-      fold(`The whole error, ${lines} lines`, () => plain(whole, { code: true, label }), {
+      fold(lines > 1 ? `The whole error, ${lines} lines` : "The whole error", () => plain(whole, { code: true, label: name === null ? label : `${label}, ${name}` }), {
         name: name && `error-${name}`,
         open: lines <= LINES_SHOWN,
       }),

@@ -103,7 +103,7 @@ function picture(run, axis) {
   const x = (at) => names + ((Math.min(at, axis.to) - axis.from) / span) * (width - names - 12);
   return s(
     "svg",
-    { class: "axis", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": "Steps of the run" },
+    { class: "axis", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Steps of the run" },
     timeTicks(axis.from, axis.to).map((at) =>
       s(
         "g",

@@ -280,7 +280,7 @@ const toneFor = (item) => (item.result && !item.result.ok ? "bad" : item.tone);
 
 function eventMore(item) {
   const parts = [];
-  if (item.text && item.tone === "bad") parts.push(errorBlock(item.text, { name: item.number }));
+  if (item.text && item.isError) parts.push(errorBlock(item.text, { name: item.number }));
   else if (item.text) parts.push(textOf(item.text, item.number));
   if (item.code && item.kind === "action") parts.push(h("p", { class: "event-code" }, mono(oneLine(item.code, 160))));
   else if (item.code) parts.push(plain(item.code, { code: true }));

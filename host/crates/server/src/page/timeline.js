@@ -150,7 +150,7 @@ const resultOf = (payload) => ({
   tookMs: payload.took_ms ?? null,
 });
 
-/** One event as an item: `{number, atMs, kind, level, tone, sign, who, task, title, text, code, list, notes}`. */
+/** One event as an item: `{number, atMs, kind, level, tone, sign, who, task, title, text, isError, code, list, notes}`. */
 export function itemOf(line) {
   const payload = line.payload ?? {};
   const base = {
@@ -165,6 +165,7 @@ export function itemOf(line) {
     sign: "info",
     title: words(line.type),
     text: "",
+    isError: false,
     code: "",
     list: [],
     notes: [],
@@ -221,6 +222,7 @@ const SAYS = {
   feature: (p) => ({
     title: `${p.feature} is ${words(p.status)}`,
     text: reason(p.why),
+    isError: p.status === "failing",
     tone: FEATURE_TONES[p.status] ?? "quiet",
     sign: FEATURE_SIGNS[p.status] ?? "open",
   }),
@@ -261,6 +263,7 @@ const SAYS = {
   task_done: (p) => ({
     title: p.ok === false ? "Ended with an error" : "Handed back",
     text: p.outcome ?? "",
+    isError: p.ok === false,
     notes: usedNotes(p.used),
     tone: p.ok === false ? "bad" : "quiet",
     sign: p.ok === false ? "bad" : "agent",
@@ -336,6 +339,7 @@ const SAYS = {
     title: "Run failed",
     // The error of a run that ended, or the one that cut its process off.
     text: ("error" in p ? p.error : p.summary) ?? "",
+    isError: true,
     notes: "used" in p ? usedNotes(p.used) : [],
     tone: "bad",
     sign: "bad",

@@ -44,6 +44,11 @@ test("a session, its step, the model and the tool of it are bars of their length
   assert.deepEqual([axis.from, axis.to, axis.marks], [0, 1_100, []]);
 });
 
+test("the axis begins with the first bar and not with the request of the run", () => {
+  const axis = chart([line(0, "run_started"), step(60_000), line(61_000, "warning")], 0);
+  assert.deepEqual([axis.from, axis.to], [60_000, 61_000]);
+});
+
 test("a run that goes on without having stopped was killed, at its last event", () => {
   const axis = chart([line(0, "run_started"), step(10), line(500, "resumed"), step(510)], 0);
   assert.deepEqual(
