@@ -20,7 +20,6 @@ const PAGE = 1_000;
 /** Pixels of the drawing. */
 const SIZE = { names: 190, width: 1_180, row: 24, bar: 14, head: 26 };
 
-/** A longer run has the day beside the time. */
 const DAY_MS = 86_400_000;
 
 /** Characters of a name that fit beside the axis. */
@@ -109,7 +108,7 @@ function picture(run, axis) {
         "g",
         { class: "axis-tick" },
         s("line", { x1: x(at), x2: x(at), y1: head - 6, y2: height }),
-        s("text", { x: x(at) + 3, y: 14 }, span > 2 * DAY_MS ? moment(at).slice(5) : clock(at)),
+        s("text", { x: x(at) + 3, y: 14 }, tickText(at, span)),
       ),
     ),
     axis.rows.map((one, index) => drawRow(run, one, head + index * row, x)),
@@ -123,6 +122,12 @@ function picture(run, axis) {
       ),
     ),
   );
+}
+
+/** A long run has the day beside the time, a short one tenths of a second. */
+function tickText(at, span) {
+  if (span > 2 * DAY_MS) return moment(at).slice(5);
+  return span < 8_000 ? `${clock(at)}.${Math.floor((at % 1000) / 100)}` : clock(at);
 }
 
 const sayMark = (mark) => `${mark.title}, ${clock(mark.at)}`;

@@ -318,8 +318,8 @@ function eventMore(item) {
 
 function callMore(item) {
   const shown = [
-    item.code && item.kind === "action" && h("div", null, h("h4", null, "Arguments"), plain(item.code, { code: true })),
-    item.result && h("div", null, h("h4", null, item.result.ok ? "Answer" : "Error"), outputOf(item)),
+    item.code && item.kind === "action" && h("div", null, h("h3", null, "Arguments"), plain(item.code, { code: true })),
+    item.result && h("div", null, h("h3", null, item.result.ok ? "Answer" : "Error"), outputOf(item)),
   ];
   const line = item.result ? oneLine(headOf(item.result), 90) || "answered" : "waits for its answer";
   const journal =

@@ -87,3 +87,19 @@ test("a schedule in the list is told in words, and one that the page does not re
   assert.match(text({ type: "cron", cron: "0 0 L * *", timezone: "Asia/Tokyo" }), /^0 0 L \* \* Asia\/Tokyo/);
   assert.equal(text({ type: "interval", interval_seconds: 90 }), "every 1 min 30 s");
 });
+
+test("a run that is not there is an error that the page tells as not found", async () => {
+  const { show } = await import(new URL("view_run.js", folder));
+  const { missing } = await import(new URL("view_missing.js", folder));
+  globalThis.fetch = async () => ({ ok: false, status: 404, json: async () => ({ detail: "there is no run `r-1`" }) });
+  const box = document.createElement("div");
+  const stop = new AbortController();
+  const ctx = { path: ["runs", "r-1"], query: new URLSearchParams(), signal: stop.signal, box, title: () => {} };
+  await assert.rejects(show(ctx), (error) => error.status === 404 && /no run/.test(error.message));
+  missing(ctx, "there is no run `r-1`");
+  assert.equal(box.querySelector("h1").textContent, "Not found");
+  assert.match(box.textContent, /no run/);
+  await show({ ...ctx, path: ["runs", "r-1", "nothing"] });
+  assert.match(box.textContent, /A run has no part nothing/);
+  stop.abort();
+});
