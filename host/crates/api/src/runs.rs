@@ -282,7 +282,7 @@ pub struct RunSummary {
     /// The question of an ask, or the goal, in one line.
     #[serde(default)]
     pub title: String,
-    /// The agents that its features name, by name. Where none names one: the agents of its project.
+    /// The agents of its features, by name. Before there are features: the agents of its project.
     #[serde(default)]
     pub agents: Vec<String>,
     /// The usage of all its work, in all attempts.

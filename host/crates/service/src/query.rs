@@ -7,9 +7,9 @@ use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::Store;
 use longhaul_core::text::printable;
-use longhaul_core::work::FeatureStatus;
+use longhaul_core::work::{FeatureSpec, FeatureStatus};
 use longhaul_harness::state::{Phase, Wait, WaitFor};
-use longhaul_harness::{Dispatch, RunState};
+use longhaul_harness::{Dispatch, Feature, RunState, route};
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::{approvals, ledger, project};
 use std::path::Path;
@@ -144,9 +144,13 @@ fn title_of(goal: &str) -> String {
     printable(line.strip_prefix("Feature:").unwrap_or(line).trim(), TITLE_BYTES_MAX)
 }
 
-/// The agents that the features of a run name, by name; where none names one, those of its project.
+/// The agents of the features of a run, by name; before there are features, those of its project.
 fn agents_of(record: &RunRecord, state: &RunState) -> Vec<String> {
-    let mut agents: Vec<String> = state.features.iter().filter_map(|feature| feature.spec.agent.clone()).collect();
+    let of_feature = |feature: &Feature| {
+        let FeatureSpec { agent, category, .. } = &feature.spec;
+        route::agent_of(agent.as_deref(), category, &state.setup).to_owned()
+    };
+    let mut agents: Vec<String> = state.features.iter().map(of_feature).filter(|agent| !agent.is_empty()).collect();
     if let Some(Dispatch::Agent(agent)) = &record.ask {
         agents.push(agent.clone());
     }
@@ -230,7 +234,7 @@ mod tests {
             ("# Goal\n\n## Feature: the first\n- id: one\n", "the first"),
             ("# A parser of dates\n\nIt reads them.\n", "A parser of dates"),
             ("\n\tgoal\n  It must be fast.  \n", "It must be fast."),
-            ("one\u{1b}[31mtwo", "one\\u{1b}[31mtwo"),
+            ("one\u{1b}[31mtwo", "one\\u001b[31mtwo"),
             ("", ""),
         ] {
             assert_eq!(title_of(goal), title, "{goal:?}");

@@ -451,7 +451,10 @@ test("Ctrl-K leads anywhere, and an address that names nothing says so", async (
   await page.keyboard.press("Control+k");
   const field = page.getByRole("combobox", { name: "Go to" });
   await field.fill("costs");
-  await page.getByRole("option", { name: /^Costs/ }).first().waitFor();
+  await page
+    .getByRole("option", { name: /^Costs/ })
+    .first()
+    .waitFor();
   assert.deepEqual(await violations(page), []);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Spent", exact: true }).waitFor();

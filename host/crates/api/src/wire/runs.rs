@@ -167,7 +167,7 @@ pub struct RunView {
     pub next_wake_ms: Option<u64>,
     /// Its question or its goal, in one line.
     pub title: String,
-    /// The agents that its features name; where none names one, the agents of its project.
+    /// The agents of its features; before there are features, the agents of its project.
     pub agents: Vec<String>,
     /// Tokens and money in all attempts.
     pub usage: UsageView,

@@ -1,10 +1,11 @@
 // Cron expressions in words, and their next fires in a time zone. Pure.
 //
 // The server decides what an expression means; this is a preview before it is sent. It reads five fields, six with
-// seconds in front, names of months and weekdays, and `@hourly` and the like; whatever else the server may take is told as
-// an expression that the page does not read. A day of the month and a weekday that are both given are alternatives. Where
-// a clock goes forward a fixed time that does not exist fires at the first moment after the gap, and where it goes back it
-// fires once. Of two hours with the same name the second is left out, in which the server fires `*` and steps again.
+// seconds in front, names of months and weekdays, and `@hourly` and the like; whatever else the server may take is told
+// as an expression that the page does not read. A day of the month and a weekday that are both given are alternatives.
+// Where a clock goes forward a fixed time that does not exist fires at the first moment after the gap, and where it goes
+// back it fires once. Of two hours with the same name the second is left out, in which the server fires `*` and steps
+// again.
 
 const MACROS = {
   "@yearly": "0 0 1 1 *",
@@ -108,7 +109,8 @@ function timeWords({ minute, hour }) {
   const onTheHour = at === 0 ? ", on the hour" : `, at minute ${listed(minute.values)}`;
   if (hour.isAll) return `every hour${onTheHour}`;
   if (hour.step !== null) return `every ${hour.step} hours${onTheHour}`;
-  if (minute.values.length * hour.values.length > TIMES_MAX) return `at minute ${listed(minute.values)}${hourWords(hour)}`;
+  if (minute.values.length * hour.values.length > TIMES_MAX)
+    return `at minute ${listed(minute.values)}${hourWords(hour)}`;
   return `at ${listed(hour.values.flatMap((own) => minute.values.map((one) => `${two(own)}:${two(one)}`)))}`;
 }
 
@@ -121,7 +123,8 @@ function hourWords(hour) {
 
 function dayWords({ minute, hour, day, weekday }) {
   const own = [];
-  if (!day.isAll) own.push(day.step === null ? `on day ${listed(day.values)} of the month` : `every ${day.step} days of the month`);
+  if (!day.isAll)
+    own.push(day.step === null ? `on day ${listed(day.values)} of the month` : `every ${day.step} days of the month`);
   if (!weekday.isAll) own.push(weekdayWords(weekday.values));
   if (own.length > 0) return own.join(" or ");
   const isOften = minute.isAll || minute.step !== null || hour.isAll || hour.step !== null;
@@ -135,7 +138,8 @@ function weekdayWords(values) {
 
 function monthWords({ month }) {
   if (month.isAll) return "";
-  if (month.values.length > 2 && isRun(month.values)) return `from ${MONTHS[month.values[0] - 1]} to ${MONTHS[month.values.at(-1) - 1]}`;
+  if (month.values.length > 2 && isRun(month.values))
+    return `from ${MONTHS[month.values[0] - 1]} to ${MONTHS[month.values.at(-1) - 1]}`;
   return `in ${listed(month.values.map((value) => MONTHS[value - 1]))}`;
 }
 
@@ -188,7 +192,8 @@ function zoneClock(zone) {
     minute: "numeric",
     second: "numeric",
   });
-  const wall = (ms) => Object.fromEntries(format.formatToParts(new Date(ms)).map((part) => [part.type, Number(part.value)]));
+  const wall = (ms) =>
+    Object.fromEntries(format.formatToParts(new Date(ms)).map((part) => [part.type, Number(part.value)]));
   const shown = (ms) => {
     const { year, month, day, hour, minute, second } = wall(ms);
     return Date.UTC(year, month - 1, day, hour, minute, second);

@@ -11,7 +11,9 @@ export const LINES_MAX = 5_000;
  * `head` and `same`; `left` is how many lines are beyond the cap.
  */
 export function readPatch(text) {
-  const lines = String(text ?? "").replace(/\n$/, "").split("\n");
+  const lines = String(text ?? "")
+    .replace(/\n$/, "")
+    .split("\n");
   const files = [];
   let file = null;
   let inHunk = { old: 0, new: 0 };
@@ -69,7 +71,9 @@ export function treeOf(paths) {
 
 function branches(level, above) {
   const all = [...level].map(([name, below]) => joined(name, below, above));
-  return all.sort((a, b) => Number(a.children.length === 0) - Number(b.children.length === 0) || a.name.localeCompare(b.name));
+  return all.sort(
+    (a, b) => Number(a.children.length === 0) - Number(b.children.length === 0) || a.name.localeCompare(b.name),
+  );
 }
 
 function joined(name, below, above) {

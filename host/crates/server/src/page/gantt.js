@@ -1,8 +1,8 @@
 // The events of a run as bars on an axis of time: sessions, invocations, models, tools and waits. Pure.
 //
-// A bar begins and ends with an event; one without an end is open and grows to the newest event, or to now while the run
-// is worked on. A process that was killed leaves no event: it is seen where a run goes on without having stopped, and
-// marked at the last event before. Bars without any length are kept, since a call of a millisecond happened, too.
+// A bar begins and ends with an event; one without an end is open and grows to the newest event, or to now while the
+// run is worked on. A process that was killed leaves no event: it is seen where a run goes on without having stopped,
+// and marked at the last event before. Bars without any length are kept, since a call of a millisecond happened, too.
 
 /** Most rows that are drawn; the others are counted. */
 export const ROWS_MAX = 300;
@@ -135,8 +135,7 @@ const TAKES = {
     const own = { ...bar("tool", line, `${p.tool}.${p.function}`), invocation: p.invocation };
     all.begin(`tool ${p.invocation}#${p.step}`, stepRow(all, p), own);
   },
-  observation: (all, line, p) =>
-    all.end(`tool ${p.invocation}#${p.of}`, line, { tone: p.ok ? "good" : "bad" }),
+  observation: (all, line, p) => all.end(`tool ${p.invocation}#${p.of}`, line, { tone: p.ok ? "good" : "bad" }),
   parked: (all, line, p) => all.begin("parked", all.row("waits", "Waits", 0), waiting(line, p.question)),
   paused: (all, line) => all.begin("paused", all.row("waits", "Waits", 0), waiting(line, "Paused")),
   approval: (all, line, p) => {
@@ -171,6 +170,23 @@ export function timeTicks(from, to, most = 8) {
 
 const DAY_MS = 86_400_000;
 const STEPS_MS = [
-  1, 5, 10, 50, 100, 500, 1_000, 5_000, 10_000, 30_000, 60_000, 300_000, 600_000, 1_800_000, 3_600_000, 21_600_000,
-  43_200_000, DAY_MS, 7 * DAY_MS,
+  1,
+  5,
+  10,
+  50,
+  100,
+  500,
+  1_000,
+  5_000,
+  10_000,
+  30_000,
+  60_000,
+  300_000,
+  600_000,
+  1_800_000,
+  3_600_000,
+  21_600_000,
+  43_200_000,
+  DAY_MS,
+  7 * DAY_MS,
 ];

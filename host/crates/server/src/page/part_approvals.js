@@ -45,7 +45,9 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
   const name = `${approval.tool}.${approval.function}`;
   const isQuestion = approval.kind === "question";
   const isChange = approval.kind === "change";
-  const wants = isChange ? "A feature changes protected files" : [approval.agent, " wants to call ", h("code", null, name)];
+  const wants = isChange
+    ? "A feature changes protected files"
+    : [approval.agent, " wants to call ", h("code", null, name)];
   const title = isQuestion ? [approval.agent, " asks"] : wants;
   const card = h(
     "article",
@@ -61,10 +63,7 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
       h("span", { class: "muted" }, when(approval.at_ms)),
     ),
   );
-  add(
-    card,
-    isQuestion ? plain(questionOf(approval.arguments)) : isChange ? changeOf(approval) : argumentsOf(approval),
-  );
+  add(card, isQuestion ? plain(questionOf(approval.arguments)) : isChange ? changeOf(approval) : argumentsOf(approval));
   add(
     card,
     facts([

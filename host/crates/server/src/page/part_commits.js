@@ -109,7 +109,11 @@ function goBack(run, commit, refresh) {
     return form(
       "Go back",
       [
-        h("p", null, `The branch is reset to “${commit.subject}”. Later commits stay reachable under a ref of their own.`),
+        h(
+          "p",
+          null,
+          `The branch is reset to “${commit.subject}”. Later commits stay reachable under a ref of their own.`,
+        ),
         stash.element,
       ],
       {

@@ -55,13 +55,27 @@ export function groupBars(title, groups, { href = () => null } = {}) {
         h(
           "li",
           null,
-          h("span", { class: "cost-name" }, row.usage && href(row.name) ? link(href(row.name), row.name) : row.name || "none"),
           h(
             "span",
-            { class: "progress-bar cap-bar", role: "img", "aria-label": `${row.name}: ${measure.say(row.value)}`, vars: { "--share": row.value / top } },
+            { class: "cost-name" },
+            row.usage && href(row.name) ? link(href(row.name), row.name) : row.name || "none",
+          ),
+          h(
+            "span",
+            {
+              class: "progress-bar cap-bar",
+              role: "img",
+              "aria-label": `${row.name}: ${measure.say(row.value)}`,
+              vars: { "--share": row.value / top },
+            },
             h("span"),
           ),
-          h("span", { class: "cost-value" }, measure.say(row.value), h("span", { class: "muted" }, ` · ${plural(row.runs, "run")}`)),
+          h(
+            "span",
+            { class: "cost-value" },
+            measure.say(row.value),
+            h("span", { class: "muted" }, ` · ${plural(row.runs, "run")}`),
+          ),
         ),
       ),
     ),

@@ -20,13 +20,18 @@ export function diffOf(patch, name) {
     { class: "diff" },
     paths.length > 0 && fileTree(paths, (path) => sums(changes.get(path))),
     read.files.map((file, index) =>
-      fold([h("code", null, file.path || "change"), sums(file)], () => linesOf(file, `${name}, ${file.path || index}`), {
-        name: `diff-${name}-${index}`,
-        open: read.files.length <= 3 && file.lines.length <= OPEN_MAX,
-        className: "diff-file",
-      }),
+      fold(
+        [h("code", null, file.path || "change"), sums(file)],
+        () => linesOf(file, `${name}, ${file.path || index}`),
+        {
+          name: `diff-${name}-${index}`,
+          open: read.files.length <= 3 && file.lines.length <= OPEN_MAX,
+          className: "diff-file",
+        },
+      ),
     ),
-    read.left > 0 && h("p", { class: "hint" }, `The first ${count(LINES_MAX)} lines; ${count(read.left)} more are not shown.`),
+    read.left > 0 &&
+      h("p", { class: "hint" }, `The first ${count(LINES_MAX)} lines; ${count(read.left)} more are not shown.`),
   );
 }
 
@@ -57,6 +62,11 @@ export function fileTree(paths, note = () => null) {
 const branchesOf = (branches, note) =>
   branches.map((one) =>
     one.children.length > 0
-      ? h("li", null, h("span", { class: "muted" }, `${visible(one.name)}/`), h("ul", null, branchesOf(one.children, note)))
+      ? h(
+          "li",
+          null,
+          h("span", { class: "muted" }, `${visible(one.name)}/`),
+          h("ul", null, branchesOf(one.children, note)),
+        )
       : h("li", null, h("code", null, visible(one.name)), " ", note(one.path)),
   );

@@ -13,17 +13,17 @@ export function errorBlock(text, { label = "Error", name = null } = {}) {
   const last = lastLine(whole);
   const trimmed = whole.trim();
   const lines = trimmed.split("\n").length;
-  const block = h(
-    "div",
-    { class: "error-block" },
-    h("pre", { class: "error-last" }, plainText(last || "no text")),
-  );
+  const block = h("div", { class: "error-block" }, h("pre", { class: "error-last" }, plainText(last || "no text")));
   if (trimmed !== last)
     block.append(
-      fold(lines > 1 ? `The whole error, ${lines} lines` : "The whole error", () => plain(whole, { code: true, label: name === null ? label : `${label}, ${name}` }), {
-        name: name && `error-${name}`,
-        open: lines <= LINES_SHOWN,
-      }),
+      fold(
+        lines > 1 ? `The whole error, ${lines} lines` : "The whole error",
+        () => plain(whole, { code: true, label: name === null ? label : `${label}, ${name}` }),
+        {
+          name: name && `error-${name}`,
+          open: lines <= LINES_SHOWN,
+        },
+      ),
     );
   return block;
 }

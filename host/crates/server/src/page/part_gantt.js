@@ -66,11 +66,7 @@ function drawn(run, axis, missing) {
     h("h2", { id: "s-axis" }, "Time axis"),
     h("p", { class: "hint" }, `From ${moment(axis.from)} to ${moment(axis.to)}, ${duration(axis.to - axis.from)}.`),
     legend(axis),
-    h(
-      "div",
-      { class: "axis-box", tabindex: "0", role: "region", "aria-label": "Bars by time" },
-      picture(run, axis),
-    ),
+    h("div", { class: "axis-box", tabindex: "0", role: "region", "aria-label": "Bars by time" }, picture(run, axis)),
     missing > 0 && h("p", { class: "hint" }, `The first ${count(missing)} events are not drawn.`),
     axis.hidden > 0 && h("p", { class: "hint" }, `${count(axis.hidden)} further rows are not drawn.`),
     fold("The same as a table", () => asTable(run, axis), { name: "axis-table" }),
@@ -138,7 +134,12 @@ function drawRow(run, row, y, x) {
   return s(
     "g",
     { class: `axis-row depth-${row.depth}` },
-    s("text", { class: "axis-name", x: 6 + row.depth * 12, y: y + 15 }, s("title", null, row.name), cut(row.name, NAME_CHARS)),
+    s(
+      "text",
+      { class: "axis-name", x: 6 + row.depth * 12, y: y + 15 },
+      s("title", null, row.name),
+      cut(row.name, NAME_CHARS),
+    ),
     row.bars.map((bar) => {
       // The bars inside of a step stand on it, lower.
       const inset = bar.kind === "model" || bar.kind === "tool" ? 4 : 0;

@@ -23,7 +23,9 @@ export function ranked(entries, text, most = SHOWN) {
     if (!wanted.every((word) => own.includes(word))) return null;
     return wanted.length > 0 && name.toLowerCase().startsWith(wanted[0]) ? 0 : 1;
   };
-  const found = entries.map((entry, index) => ({ entry, index, rank: place(entry) })).filter((one) => one.rank !== null);
+  const found = entries
+    .map((entry, index) => ({ entry, index, rank: place(entry) }))
+    .filter((one) => one.rank !== null);
   found.sort((a, b) => a.rank - b.rank || a.index - b.index);
   return found.slice(0, most).map((one) => one.entry);
 }
@@ -63,7 +65,8 @@ export function openPalette(places) {
     fill(
       list,
       shown.map((entry, index) => row(entry, index, index === at, close)),
-      shown.length === 0 && h("li", { class: "muted", role: "option", "aria-selected": "false" }, "Nothing has that name."),
+      shown.length === 0 &&
+        h("li", { class: "muted", role: "option", "aria-selected": "false" }, "Nothing has that name."),
     );
     if (shown.length > 0) field.setAttribute("aria-activedescendant", `palette-${at}`);
     else field.removeAttribute("aria-activedescendant");

@@ -84,7 +84,9 @@ export function runHead(run, part, newest, refresh) {
     run.reason &&
       !isShort &&
       !["working", "planning"].includes(run.status) &&
-      (run.status === "failed" ? errorBlock(run.reason, { name: "run" }) : h("p", { class: "why" }, reason(run.reason))),
+      (run.status === "failed"
+        ? errorBlock(run.reason, { name: "run" })
+        : h("p", { class: "why" }, reason(run.reason))),
     run.answer &&
       !isShort &&
       h(
@@ -189,11 +191,9 @@ export function steer(run) {
   dialog("Correct the work", (close) => {
     const text = area("", { name: "text", rows: "4", maxlength: "8000" });
     const busyOnes = run.features.filter((one) => one.status === "in_progress");
-    const task = select(
-      [["", "all work"], ...busyOnes.map((one) => [one.id, `${one.id}: ${one.title}`])],
-      "",
-      { name: "task" },
-    );
+    const task = select([["", "all work"], ...busyOnes.map((one) => [one.id, `${one.id}: ${one.title}`])], "", {
+      name: "task",
+    });
     return form(
       "Correct the work",
       [

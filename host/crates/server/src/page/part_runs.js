@@ -35,7 +35,11 @@ export function runTable(runs, { withProject = true, choice = null } = {}) {
         run.next_wake_ms && h("span", { class: "sub" }, "next attempt ", when(run.next_wake_ms)),
       ],
     },
-    { name: "Features", hide: "narrow", cell: (run) => progress(run.passing.done, run.passing.of, "Features that pass") },
+    {
+      name: "Features",
+      hide: "narrow",
+      cell: (run) => progress(run.passing.done, run.passing.of, "Features that pass"),
+    },
     { name: "Agents", hide: "narrow", cell: (run) => agentsOf(run) },
     { name: "Cost", numeric: true, cell: (run) => cost(run.usage) },
     { name: "At work", numeric: true, cell: (run) => duration(run.wall_ms) },
@@ -164,7 +168,9 @@ function orderButton(order, runs, carryOut) {
   const fitting = runs.filter(order.takes);
   const run = order.asks
     ? () =>
-        confirm(`${order.name} ${plural(fitting.length, "run")}`, order.asks, order.name, () => carryOut(order, fitting))
+        confirm(`${order.name} ${plural(fitting.length, "run")}`, order.asks, order.name, () =>
+          carryOut(order, fitting),
+        )
     : () => carryOut(order, fitting);
   return button(`${order.name} ${fitting.length}`, {
     small: true,

@@ -24,7 +24,10 @@ export function previewOf(trigger, nowMs) {
     const { cron, timezone } = trigger;
     const fires = nextFires(cron, timezone, nowMs, FIRES);
     if (fires.length === 0) return previewFault("It never fires.");
-    return previewBox(cronWords(cron, timezone), fires.map((ms) => inZone(ms, timezone)));
+    return previewBox(
+      cronWords(cron, timezone),
+      fires.map((ms) => inZone(ms, timezone)),
+    );
   } catch (error) {
     if (error instanceof CronError) return previewFault(error.message);
     return previewFault(`No zone is called ${trigger.timezone}. Write one such as Europe/Berlin.`);

@@ -234,7 +234,13 @@ export async function oneEvent(ctx, place, run) {
         "div",
         { class: "section-head" },
         h("h2", { id: "s-event", tabindex: "-1" }, `Event ${number}`),
-        h("div", { class: "actions" }, go(number - 1, "Previous"), go(number + 1, "Next"), link(`#/runs/${run}`, "Close")),
+        h(
+          "div",
+          { class: "actions" },
+          go(number - 1, "Previous"),
+          go(number + 1, "Next"),
+          link(`#/runs/${run}`, "Close"),
+        ),
       ),
       found
         ? h("ol", { class: "events" }, eventRow(itemOf(found)))
@@ -251,7 +257,11 @@ function eventRow(item) {
     { class: ["event", `level-${item.level}`, `kind-${item.kind}`], tabindex: "-1" },
     h(
       "a",
-      { class: "event-time", href: eventHref(item.run, item.number), title: `Event ${item.number}, ${moment(item.atMs)}` },
+      {
+        class: "event-time",
+        href: eventHref(item.run, item.number),
+        title: `Event ${item.number}, ${moment(item.atMs)}`,
+      },
       h("time", { datetime: exact(item.atMs) }, clock(item.atMs)),
     ),
     h("span", { class: ["event-sign", `tone-${toneFor(item)}`] }, icon(item.sign)),

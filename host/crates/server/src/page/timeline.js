@@ -356,21 +356,13 @@ function thoughtNotes(p) {
   const usage = p.usage ?? {};
   const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
   const took = typeof p.took_ms === "number" ? duration(p.took_ms) : "";
-  return [
-    p.model,
-    tokens > 0 ? `${short(tokens)} tokens` : "",
-    costNote(usage),
-    took,
-  ].filter(Boolean);
+  return [p.model, tokens > 0 ? `${short(tokens)} tokens` : "", costNote(usage), took].filter(Boolean);
 }
 
 function usedNotes(used) {
   const usage = used?.usage ?? {};
   const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
-  return [
-    tokens > 0 ? `${short(tokens)} tokens` : "",
-    costNote(usage),
-  ].filter(Boolean);
+  return [tokens > 0 ? `${short(tokens)} tokens` : "", costNote(usage)].filter(Boolean);
 }
 
 /** Events that are said to those who hear the page, in words; the others are not. */

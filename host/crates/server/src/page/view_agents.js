@@ -225,11 +225,7 @@ export function resultCard(result) {
 
 function artifactCard(ctx, agent, held) {
   if (!held)
-    return section(
-      "Artifact",
-      { id: "s-artifact" },
-      empty("None yet: each run passes its artifact to the next run."),
-    );
+    return section("Artifact", { id: "s-artifact" }, empty("None yet: each run passes its artifact to the next run."));
   const history = h("details", { class: "fold", data: { open: "history" } }, h("summary", null, "Versions before"));
   const box = h("div");
   history.append(box);

@@ -17,7 +17,15 @@ export function missing(ctx, text) {
       { class: "missing" },
       h("h1", null, "Not found"),
       h("p", null, text),
-      h("p", null, link("#/projects", "Projects"), " · ", link("#/runs", "Runs"), " · ", link("#/approvals", "Approvals")),
+      h(
+        "p",
+        null,
+        link("#/projects", "Projects"),
+        " · ",
+        link("#/runs", "Runs"),
+        " · ",
+        link("#/approvals", "Approvals"),
+      ),
     ),
   );
 }

@@ -126,7 +126,17 @@ function filters(ctx, now, change) {
   api
     .projects({ limit: 500 }, ctx.signal)
     .then(({ items }) =>
-      fill(project, choose("project", "Project", projectOptions(now, items.map((one) => one.project)))),
+      fill(
+        project,
+        choose(
+          "project",
+          "Project",
+          projectOptions(
+            now,
+            items.map((one) => one.project),
+          ),
+        ),
+      ),
     )
     // Without the list the filter has the project of the address alone.
     .catch(() => {});

@@ -125,8 +125,7 @@ const columns = (refresh) => [
 
 /** When a schedule fires, in words. */
 export function triggerWords(trigger) {
-  if (trigger.type === "cron")
-    return [inWords(trigger), h("span", { class: "sub" }, mono(trigger.cron))];
+  if (trigger.type === "cron") return [inWords(trigger), h("span", { class: "sub" }, mono(trigger.cron))];
   if (trigger.type === "interval") return `every ${duration(trigger.interval_seconds * 1000)}`;
   return [
     `after `,

@@ -92,7 +92,11 @@ export class Samples {
     return new Proxy(target, {
       get(object, field) {
         if (typeof field === "string" && !fields.has(field) && !OF_THE_LANGUAGE.has(field)) {
-          const where = new Error().stack.split("\n").slice(2).find((line) => /\.js:/.test(line)) ?? "";
+          const where =
+            new Error().stack
+              .split("\n")
+              .slice(2)
+              .find((line) => /\.js:/.test(line)) ?? "";
           unknown.set(`${name}.${field}`, where.trim());
         }
         return object[field];

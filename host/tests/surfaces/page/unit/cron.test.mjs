@@ -53,7 +53,11 @@ test("what the page does not read is said, with the field", () => {
     ["", "fields"],
     ["@sometimes", "fields"],
   ])
-    assert.throws(() => readCron(cron), (error) => error instanceof CronError && error.message.includes(field), cron);
+    assert.throws(
+      () => readCron(cron),
+      (error) => error instanceof CronError && error.message.includes(field),
+      cron,
+    );
 });
 
 const at = (text) => Date.parse(text);

@@ -240,7 +240,9 @@ function readPart(part) {
     if (id) tests.push((one) => one.id === id);
     if (name) tests.push((one) => one.classes.includes(name));
     if (attribute)
-      tests.push((one) => one.hasAttribute(attribute) && (value === undefined || one.getAttribute(attribute) === value));
+      tests.push(
+        (one) => one.hasAttribute(attribute) && (value === undefined || one.getAttribute(attribute) === value),
+      );
     if (without) tests.push((one) => !one.hasAttribute(without));
     rest = rest.slice(found[0].length);
   }

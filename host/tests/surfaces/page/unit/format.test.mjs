@@ -122,7 +122,10 @@ check("lastLine", [
   ["Traceback:\n  at 1\nValueError: no such file\n\n", "ValueError: no such file"],
   ["one line", "one line"],
   ["Traceback (most recent call last): File x, line 2 ValueError: a: b", "ValueError: a: b"],
-  ["the check fails: Traceback (most recent call last): assert 1 == 2", "the check fails: Traceback (most recent call last): assert 1 == 2"],
+  [
+    "the check fails: Traceback (most recent call last): assert 1 == 2",
+    "the check fails: Traceback (most recent call last): assert 1 == 2",
+  ],
   ["\n \n", ""],
   [null, ""],
 ]);

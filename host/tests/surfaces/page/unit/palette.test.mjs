@@ -42,7 +42,13 @@ test("entries are found by all of their words, those that begin so first", () =>
   assert.deepEqual(names("run cost"), ["The costs"]);
   assert.deepEqual(names(" "), ["The costs", "Costs", "Runs"]);
   assert.deepEqual(names("<nothing>"), []);
-  assert.equal(ranked(Array.from({ length: 99 }, () => ({ name: "x" })), "x").length, 12);
+  assert.equal(
+    ranked(
+      Array.from({ length: 99 }, () => ({ name: "x" })),
+      "x",
+    ).length,
+    12,
+  );
 });
 
 test("the parts of the run that is open are offered", () => {
@@ -78,7 +84,9 @@ test("Ctrl-K opens it, in a field as well, and not over another dialog", () => {
   keys.always([[keys.PALETTE, "Go to", () => (opened += 1)]]);
   keys.start();
   const press = (more) =>
-    document.dispatchEvent(Object.assign(new Event("keydown", { cancelable: true }), { key: "k", ctrlKey: true, ...more }));
+    document.dispatchEvent(
+      Object.assign(new Event("keydown", { cancelable: true }), { key: "k", ctrlKey: true, ...more }),
+    );
   press({});
   press({ ctrlKey: false, metaKey: true, key: "K" });
   assert.equal(opened, 2);

@@ -14,7 +14,14 @@ const { previewOf } = await import(new URL("part_schedule_form.js", folder));
 const { triggerWords } = await import(new URL("view_schedules.js", folder));
 const { h } = await import(new URL("dom.js", folder));
 
-const step = (id, depends_on = [], more = {}) => ({ id, title: `do ${id}`, depends_on, status: "passing", attempts: 0, ...more });
+const step = (id, depends_on = [], more = {}) => ({
+  id,
+  title: `do ${id}`,
+  depends_on,
+  status: "passing",
+  attempts: 0,
+  ...more,
+});
 
 function plan(features) {
   const place = document.createElement("div");

@@ -76,7 +76,10 @@ test("what a module imports it uses", () => {
   for (const [name, text] of scripts) {
     const body = text.replace(/^\s*(\/\/|\/?\*).*$/gm, "").replace(/^import\s[\s\S]*?;$/gm, "");
     for (const [, list] of text.matchAll(/^import\s*\{([^}]+)\}/gm))
-      for (const one of list.split(",").map((part) => part.trim()).filter(Boolean))
+      for (const one of list
+        .split(",")
+        .map((part) => part.trim())
+        .filter(Boolean))
         assert.match(body, new RegExp(`\\b${one}\\b`), `${name} imports ${one} for nothing`);
     for (const [, one] of text.matchAll(/^import\s*\*\s*as\s+(\w+)/gm))
       assert.match(body, new RegExp(`\\b${one}\\.`), `${name} imports ${one} for nothing`);

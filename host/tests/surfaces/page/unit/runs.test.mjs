@@ -44,7 +44,11 @@ test("the server is asked for one page, back to the time that was chosen", () =>
   assert.equal(asked("since=24h").after_ms, NOW_MS - 86_400_000);
   assert.equal(asked("").after_ms, null);
   assert.equal(asked("since=ever").after_ms, null, "a word that is none of the choices");
-  assert.deepEqual([asked("offset=9950").offset, asked("").limit], [9950, 50], "the last page costs what the first does");
+  assert.deepEqual(
+    [asked("offset=9950").offset, asked("").limit],
+    [9950, 50],
+    "the last page costs what the first does",
+  );
 });
 
 test("a run is told by its question, with its cost and the time it worked", () => {
@@ -65,7 +69,11 @@ test("an order goes to the runs that can take it, and a refusal of one stops no 
   globalThis.fetch = async (path, { body }) => {
     sent.push([path, JSON.parse(body)]);
     const isRefused = path.includes("r-2");
-    return { ok: !isRefused, status: isRefused ? 409 : 200, json: async () => (isRefused ? { detail: "not now" } : {}) };
+    return {
+      ok: !isRefused,
+      status: isRefused ? 409 : 200,
+      json: async () => (isRefused ? { detail: "not now" } : {}),
+    };
   };
   const runs = [
     run("r-1", "failed"),
@@ -81,7 +89,10 @@ test("an order goes to the runs that can take it, and a refusal of one stops no 
   assert.deepEqual(sent[0], ["/api/v1/runs/r-1/resume", { retry_failing: true, sessions: null }]);
   assert.deepEqual((await orderAll(order("Pause"), runs)).done, ["r-4"]);
   assert.deepEqual(runs.filter(order("Resume").takes), [], "none of them is paused");
-  assert.deepEqual(runs.filter(order("Abandon").takes).map((one) => one.run), ["r-4"]);
+  assert.deepEqual(
+    runs.filter(order("Abandon").takes).map((one) => one.run),
+    ["r-4"],
+  );
 });
 
 test("what is chosen is counted, and stays chosen while the list is drawn anew", () => {

@@ -72,9 +72,9 @@ pub async fn list(State(state): State<SharedState>, Query(query): Query<RunsQuer
     Ok(Out(Page::of(found, window, RunView::from)))
 }
 
-/// Whether a text in lower case is in the name, the title or the project of a run.
+/// True when a text in lower case is in the name, the title or the project of a run.
 fn is_found(run: &RunSummary, text: &str) -> bool {
-    [run.run.as_str(), &run.title, &run.project].iter().any(|one| one.to_lowercase().contains(text))
+    [run.run.as_str(), run.title.as_str(), run.project.as_str()].iter().any(|one| one.to_lowercase().contains(text))
 }
 
 fn statuses(text: &str) -> Result<Vec<RunStatus>, Problem> {
