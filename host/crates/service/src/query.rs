@@ -42,11 +42,7 @@ impl Service {
         let FreshSums { sums, repair } = sums::read(store, run)?;
         self.repairs.lock().unwrap_or_else(PoisonError::into_inner).extend(repair);
         let summary = self.summary(&stored)?;
-        Ok(Some(CachedRun {
-            has_approvals: approvals::has_any(store, run)?,
-            sums: Arc::new(sums),
-            summary,
-        }))
+        Ok(Some(CachedRun { has_approvals: approvals::has_any(store, run)?, sums: Arc::new(sums), summary }))
     }
 
     pub(super) fn summary(&self, stored: &StoredRun) -> fault::Result<RunSummary> {
