@@ -466,6 +466,7 @@ fn a_run_is_started_watched_and_looked_at_from_all_sides() {
     let costs = web.get("/api/v1/costs?project=kept").expect(200).json();
     assert_eq!(costs["items"][0]["run"], run.as_str());
     assert_eq!(costs["sum"], costs["items"][0]["usage"]);
+    runs_are_found_and_summed_up(&web, &run, &costs);
     assert!(costs["sum"]["output_tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{costs:#}");
     let trajectories = web.get(&format!("/api/v1/runs/{run}/trajectories?agent=code")).expect(200).json();
     assert_eq!(trajectories["total"], 2, "{trajectories:#}");
@@ -524,6 +525,35 @@ fn a_run_is_started_watched_and_looked_at_from_all_sides() {
     assert_eq!(back["to"], base);
     // Another surface sees the same.
     assert_eq!(lab.json(&["status"])["features"].as_array().map(Vec::len), Some(2));
+}
+
+/// The one run of the server is found by each filter of the list, and its costs are those of each group.
+#[track_caller]
+fn runs_are_found_and_summed_up(web: &Web, run: &str, costs: &Value) {
+    assert_eq!(costs["items"][0]["budget_microdollars"], Value::Null, "the run has no cap on money");
+    let named = |group: &str| (costs[group][0]["name"].clone(), costs[group][0]["usage"].clone());
+    assert_eq!(named("by_project"), (json!("kept"), costs["sum"].clone()));
+    assert_eq!(named("by_agent"), (json!("agents.code"), costs["sum"].clone()));
+    assert_eq!(costs["by_day"].as_array().map(Vec::len), Some(1), "{costs:#}");
+    let listed = web.get("/api/v1/runs").expect(200).json()["items"][0].clone();
+    assert_eq!((&listed["agents"], &listed["usage"]), (&json!(["code"]), &costs["sum"]), "{listed:#}");
+    let created_ms = listed["created_ms"].as_u64().expect("a time");
+    let title = listed["title"].as_str().expect("a title");
+    assert_eq!(title, "Three", "the first line of the goal that tells something");
+    let past = created_ms + 1;
+    for (query, found) in [
+        ("search=THREE".to_owned(), 1),
+        (format!("search={}", &run[2..]), 1),
+        ("search=nothing+like+it".to_owned(), 0),
+        ("agent=code".to_owned(), 1),
+        ("agent=other".to_owned(), 0),
+        (format!("after_ms={created_ms}"), 1),
+        (format!("after_ms={past}"), 0),
+        (format!("before_ms={past}"), 1),
+        (format!("before_ms={created_ms}"), 0),
+    ] {
+        assert_eq!(web.get(&format!("/api/v1/runs?{query}")).expect(200).json()["total"], found, "{query}");
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The web page: what it computes, and a person at it in a real browser, against the real server.
+//! The web page: what it computes, what it reads of the answers that the OpenAPI document describes, and a person at it in
+//! a real browser, against the real server.
 //!
 //! Chromium has to be there, which `cargo xtask test` sees to; Node.js is fetched where it is missing. `playwright-core`
 //! and `axe-core` are installed by npm into the cache of the tests, in the versions of `page/package-lock.json`. Pictures
@@ -6,6 +7,7 @@
 
 use crate::common::lab::Lab;
 use crate::common::node::{modules, node};
+use crate::common::web::Web;
 use crate::common::{DOER_CONFIG, THREE_FEATURES, of_this_user, repository};
 use serde_json::{Map, Value, json};
 use std::ffi::OsStr;
@@ -47,13 +49,23 @@ fn files_in(folder: &str) -> Vec<PathBuf> {
     files
 }
 
+/// The OpenAPI document, as a server of the program answers it.
+fn openapi() -> String {
+    let lab = Lab::empty();
+    Web::start(&lab).get("/api/v1/openapi.json").expect(200).body
+}
+
 #[test]
 fn what_the_page_computes_is_right_and_its_files_keep_their_rules() {
     let place = tempfile::tempdir().expect("a directory");
     let url = as_modules(place.path());
     let files = files_in(&format!("{TESTS}/unit"));
     assert!(files.len() >= 6, "{files:?}");
-    pass(&files, &[("PAGE_MODULES", url)]);
+    let described = place.path().join("openapi.json");
+    fs::write(&described, openapi()).expect("ours");
+    let path = |path: &Path| path.display().to_string();
+    let events = path(&repository().join("tests/events.schema.json"));
+    pass(&files, &[("PAGE_MODULES", url), ("PAGE_OPENAPI", path(&described)), ("PAGE_EVENTS", events)]);
 }
 
 #[test]

@@ -248,7 +248,7 @@ pub struct ListCosts {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CostList {
     /// The entries, the newest run first.
-    pub runs: Vec<CostOfRun>,
+    pub runs: Vec<RunSummary>,
     /// The number of runs that match.
     pub total_count: usize,
     /// The sum of their ledgers.
@@ -261,17 +261,6 @@ pub struct CostList {
     pub by_agent: Vec<CostSum>,
     /// The usage of models by day in UTC, such as `2026-01-31`, the oldest first.
     pub by_day: Vec<CostSum>,
-}
-
-/// What one run cost.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CostOfRun {
-    /// The summary of the run.
-    pub summary: RunSummary,
-    /// The sum of its ledger.
-    pub total: InvocationUsage,
-    /// The time that it worked, in milliseconds.
-    pub wall_ms: u64,
 }
 
 /// A sum under one name.
@@ -341,6 +330,21 @@ pub struct RunSummary {
     /// does not wait for its turn.
     #[serde(default)]
     pub queued_ms: Option<u64>,
+    /// The question of an ask, or the goal, in one line.
+    #[serde(default)]
+    pub title: String,
+    /// The agents of its features, by name. Before there are features: the agents of its project.
+    #[serde(default)]
+    pub agents: Vec<String>,
+    /// The usage of all its work, in all attempts.
+    #[serde(default)]
+    pub spent: InvocationUsage,
+    /// The time that it worked, in milliseconds.
+    #[serde(default)]
+    pub wall_ms: u64,
+    /// The cap on its cost, in millionths of a US dollar. None: there is none.
+    #[serde(default)]
+    pub budget_microdollars: Option<u64>,
 }
 
 /// A run with its details.

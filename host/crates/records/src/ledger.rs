@@ -382,12 +382,6 @@ pub fn view(
     })
 }
 
-/// The sum of all rows of a run, as [`view`] has it.
-pub fn total(store: &dyn Store, run: &RunId, is_worked_on: bool) -> fault::Result<InvocationUsage> {
-    let held = if is_worked_on { Vec::new() } else { held(store, run)? };
-    Ok(LedgerBook::new(rows(store, run)?, held).total())
-}
-
 /// The time that a run worked before this process.
 pub fn wall_ms(store: &dyn Store, run: &RunId) -> fault::Result<u64> {
     let bytes = store.get(Table::States, &wall_key(run))?;

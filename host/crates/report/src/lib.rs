@@ -384,6 +384,11 @@ mod tests {
             wakes_at_ms: None,
             queue_place: None,
             queued_ms: None,
+            title: "the end".into(),
+            agents: Vec::new(),
+            spent: longhaul_core::supervisor::InvocationUsage::default(),
+            wall_ms: 0,
+            budget_microdollars: None,
         };
         let status = Status {
             summary,

@@ -2,7 +2,7 @@
 //! of a run whose sums are there.
 
 use super::{CachedRun, Service};
-use longhaul_api::runs::{CostList, CostOfRun, CostSum, ListCosts};
+use longhaul_api::runs::{CostList, CostSum, ListCosts};
 use longhaul_core::fault;
 use longhaul_core::model::Usage;
 use longhaul_records::sums::{self, SpentSum};
@@ -62,8 +62,8 @@ fn list(runs: Vec<CachedRun>, limit: usize, offset: usize) -> CostList {
     let [mut by_project, mut by_model, mut by_agent] = std::array::from_fn(|_| NamedSums::default());
     let mut by_day: BTreeMap<u64, (u64, Usage)> = BTreeMap::new();
     for run in &runs {
-        sum = sum.plus(run.total.usage);
-        by_project.add(&run.summary.project, 1, run.total.usage);
+        sum = sum.plus(run.summary.spent.usage);
+        by_project.add(&run.summary.project, 1, run.summary.spent.usage);
         for SpentSum { day, model, agent, replies, usage } in &run.sums.spent {
             by_model.add(model, *replies, *usage);
             by_agent.add(agent, *replies, *usage);
@@ -73,7 +73,7 @@ fn list(runs: Vec<CachedRun>, limit: usize, offset: usize) -> CostList {
     }
     let page = runs.into_iter().skip(offset).take(limit);
     CostList {
-        runs: page.map(|CachedRun { summary, total, wall_ms, .. }| CostOfRun { summary, total, wall_ms }).collect(),
+        runs: page.map(|one| one.summary).collect(),
         total_count,
         sum,
         by_project: by_project.list(),
@@ -129,9 +129,13 @@ mod tests {
             wakes_at_ms: None,
             queue_place: None,
             queued_ms: None,
+            title: "a goal".to_owned(),
+            agents: Vec::new(),
+            spent: InvocationUsage { usage: usage(all), ..InvocationUsage::default() },
+            wall_ms: 7,
+            budget_microdollars: None,
         };
-        let total = InvocationUsage { usage: usage(all), ..InvocationUsage::default() };
-        CachedRun { summary, total, wall_ms: 7, sums: Arc::new(sums), has_approvals: false }
+        CachedRun { summary, sums: Arc::new(sums), has_approvals: false }
     }
 
     fn named(sums: &[CostSum]) -> Vec<(&str, u64, u32)> {
@@ -147,8 +151,7 @@ mod tests {
         ];
         let found = list(runs, 1, 1);
         assert_eq!((found.total_count, found.sum.input_tokens), (3, 9));
-        let page: Vec<_> =
-            found.runs.iter().map(|one| (one.summary.run.as_str(), one.total.usage.input_tokens)).collect();
+        let page: Vec<_> = found.runs.iter().map(|one| (one.run.as_str(), one.spent.usage.input_tokens)).collect();
         assert_eq!(page, [("r-2", 4)]);
         assert_eq!(named(&found.by_project), [("a", 2, 4), ("b", 1, 5)]);
         assert_eq!(named(&found.by_model), [("large", 2, 8), ("small", 1, 1)]);

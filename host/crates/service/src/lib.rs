@@ -95,7 +95,6 @@ use longhaul_core::event::RunEvent;
 use longhaul_core::fault;
 use longhaul_core::store::Op;
 use longhaul_core::stream::StreamToken;
-use longhaul_core::supervisor::InvocationUsage;
 use longhaul_memory::{MemoryFactory, Rememberer};
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_monitor::Monitor;
@@ -195,10 +194,6 @@ pub struct Service {
 #[derive(Clone)]
 struct CachedRun {
     summary: RunSummary,
-    /// The sum of its ledger.
-    total: InvocationUsage,
-    /// The time that it worked, in milliseconds.
-    wall_ms: u64,
     /// The sums of its events.
     sums: Arc<RunSums>,
     /// Whether a person was ever asked about a call of it.

@@ -7,11 +7,12 @@ use longhaul_core::RunId;
 use longhaul_core::event::WorkUsage;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::Store;
-use longhaul_core::work::FeatureStatus;
-use longhaul_harness::RunState;
-use longhaul_harness::state::{Feature, Phase, Wait, WaitFor};
+use longhaul_core::text::printable;
+use longhaul_core::work::{FeatureSpec, FeatureStatus};
+use longhaul_harness::state::{Phase, Wait, WaitFor};
+use longhaul_harness::{Dispatch, Feature, RunState, route};
 use longhaul_records::ledger::LedgerView;
-use longhaul_records::record::{self, RunHead, StoredRun};
+use longhaul_records::record::{self, RunHead, RunRecord, StoredRun};
 use longhaul_records::sums::{self, FreshSums};
 use longhaul_records::{approvals, ledger, project};
 use std::path::Path;
@@ -41,18 +42,14 @@ impl Service {
         let FreshSums { sums, repair } = sums::read(store, run)?;
         self.repairs.lock().unwrap_or_else(PoisonError::into_inner).extend(repair);
         let summary = self.summary(&stored)?;
-        Ok(Some(CachedRun {
-            total: ledger::total(store, run, summary.active)?,
-            wall_ms: ledger::wall_ms(store, run)?,
-            has_approvals: approvals::has_any(store, run)?,
-            sums: Arc::new(sums),
-            summary,
-        }))
+        Ok(Some(CachedRun { has_approvals: approvals::has_any(store, run)?, sums: Arc::new(sums), summary }))
     }
 
     pub(super) fn summary(&self, stored: &StoredRun) -> fault::Result<RunSummary> {
         let StoredRun { record, state } = stored;
         let kept = state.features.len() - state.count(FeatureStatus::Dropped);
+        let active = self.lock().contains_key(&record.run);
+        let ledger = ledger::view(&*self.host.store, &record.run, &state.limits, state.counts.replans, active)?;
         Ok(RunSummary {
             run: record.run.clone(),
             project: record.project.clone(),
@@ -63,10 +60,15 @@ impl Service {
             created_ms: record.created_ms,
             last_ms: record::last_event_ms(&*self.host.store, &record.run)?.unwrap_or(record.created_ms),
             is_ask: record.ask.is_some(),
-            active: self.lock().contains_key(&record.run),
+            active,
             wakes_at_ms: state.wakes_at_ms(),
             queue_place: self.queue.places().get(&record.run).copied(),
             queued_ms: record::queued_ms(&*self.host.store, &record.run)?,
+            title: title_of(&record.goal),
+            agents: agents_of(record, state),
+            spent: ledger.total,
+            wall_ms: ledger.wall_ms,
+            budget_microdollars: state.limits.cost_microdollars_max,
         })
     }
 
@@ -156,6 +158,35 @@ fn with_ledger(feature: &Feature, ledger: &LedgerView) -> Feature {
     feature
 }
 
+/// Most bytes of a title, before the note that it was cut.
+const TITLE_BYTES_MAX: usize = 200;
+
+/// A question or a goal in one line: its first line that says more than that it is a goal.
+fn title_of(goal: &str) -> String {
+    let lines = goal.lines().map(|line| line.trim_start_matches('#').trim());
+    let mut telling = lines.filter(|line| !line.is_empty() && !line.eq_ignore_ascii_case("goal"));
+    let line = telling.next().unwrap_or_default();
+    printable(line.strip_prefix("Feature:").unwrap_or(line).trim(), TITLE_BYTES_MAX)
+}
+
+/// The agents of the features of a run, by name; before there are features, those of its project.
+fn agents_of(record: &RunRecord, state: &RunState) -> Vec<String> {
+    let of_feature = |feature: &Feature| {
+        let FeatureSpec { agent, category, .. } = &feature.spec;
+        route::agent_of(agent.as_deref(), category, &state.setup).to_owned()
+    };
+    let mut agents: Vec<String> = state.features.iter().map(of_feature).filter(|agent| !agent.is_empty()).collect();
+    if let Some(Dispatch::Agent(agent)) = &record.ask {
+        agents.push(agent.clone());
+    }
+    if agents.is_empty() {
+        agents.extend(record.pins.keys().filter_map(|table| table.strip_prefix("agents.")).map(str::to_owned));
+    }
+    agents.sort_unstable();
+    agents.dedup();
+    agents
+}
+
 /// Why nothing is meant by a directory, with what could be: never the newest run of another project.
 fn no_run_of(store: &dyn Store, directory: &Path) -> fault::Result<String> {
     let shown = directory.display();
@@ -215,4 +246,25 @@ fn tokens_of_all(state: &RunState, config: &Config) -> u64 {
     let agent = config.agents.values().map(tokens).max().unwrap_or(0);
     let round = agent.saturating_add(tokens(&config.evaluator));
     tokens(&config.planner).saturating_add(rounds.saturating_mul(round))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_first_line_of_a_goal_that_tells_something() {
+        for (goal, title) in [
+            ("Which port is free?\nSay why.", "Which port is free?"),
+            ("# Goal\n\n## Feature: the first\n- id: one\n", "the first"),
+            ("# A parser of dates\n\nIt reads them.\n", "A parser of dates"),
+            ("\n\tgoal\n  It must be fast.  \n", "It must be fast."),
+            ("one\u{1b}[31mtwo", "one\\u001b[31mtwo"),
+            ("", ""),
+        ] {
+            assert_eq!(title_of(goal), title, "{goal:?}");
+        }
+        let long = title_of(&"a".repeat(TITLE_BYTES_MAX + 1));
+        assert!(long.starts_with(&"a".repeat(TITLE_BYTES_MAX)) && long.len() < TITLE_BYTES_MAX + 40, "{long}");
+    }
 }

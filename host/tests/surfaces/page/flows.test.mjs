@@ -266,7 +266,7 @@ test("what models and agents wrote is text and nothing else, everywhere", async 
   const { page } = desk;
   assert.ok((await page.locator(".event.kind-thought").first().textContent()).includes('onerror="window.owned=1"'));
   await page.locator(".event .fold > summary").first().click();
-  for (const part of ["", "/features", "/journal", "/decisions", "/memory", "/costs", "/result"]) {
+  for (const part of ["", "/features", "/time", "/journal", "/decisions", "/memory", "/costs", "/result"]) {
     await go(`#/runs/${run}${part}`);
     await page.locator(`.tabs [aria-current="page"][href="#/runs/${run}${part}"]`).waitFor();
     await until(
@@ -363,14 +363,21 @@ test("a schedule is added, run now, paused and removed, and its agent shows what
   await form.locator("[role=alert]:not(:empty), .field-error:not(:empty)").first().waitFor();
   await form.getByLabel("Cron").fill("30 2 * * mon-fri");
   await form.getByLabel("Time zone").fill("Europe/Berlin");
+  await form.getByText("at 02:30, Monday to Friday, Europe/Berlin time").waitFor();
+  assert.equal(await form.locator(".preview-fires li").count(), 5, "its next fires before it is saved");
   await form.getByRole("button", { name: "Add" }).click();
   await form.waitFor({ state: "detached" });
   const row = page
     .getByRole("table")
     .first()
     .getByRole("row", { name: /nightly/ });
-  await row.getByText("Europe/Berlin").waitFor();
+  await row.getByText("Monday to Friday").first().waitFor();
   const { next_ms: next } = await ask("/api/v1/schedules/nightly");
+  const reckoned = await page.evaluate(async () => {
+    const { nextFires } = await import("/cron.js");
+    return nextFires("30 2 * * mon-fri", "Europe/Berlin", Date.now(), 3);
+  });
+  assert.deepEqual(reckoned, next.slice(0, 3), "the page reckons as the server does");
   assert.equal(await row.locator("time").first().getAttribute("datetime"), new Date(next[0]).toISOString());
   await page.getByRole("button", { name: "Run now: nightly" }).click();
   await page.locator("#s-tasks ~ div, section").getByText("by hand").first().waitFor();
@@ -393,6 +400,70 @@ test("a schedule is added, run now, paused and removed, and its agent shows what
   await button("Run it").click();
   await page.getByRole("dialog").getByRole("button", { name: "Run" }).click();
   await page.getByRole("heading", { name: "Result" }).waitFor({ timeout: WORK_MS });
+});
+
+test("runs are found by their words, the filter is in the address, and several are chosen at once", async () => {
+  const { page } = desk;
+  await go("#/runs");
+  const rows = page.locator("tbody th a");
+  await rows.first().waitFor();
+  const all = await rows.count();
+  assert.equal(await rows.first().textContent(), "Three", "a run is told by its goal");
+  const search = page.getByLabel("Search runs");
+  await search.fill("nothing like it");
+  await page.getByText("No run fits.").waitFor();
+  assert.match(page.url(), /search=nothing/);
+  await page.reload();
+  await page.getByText("No run fits.").waitFor();
+  await search.fill("THREE");
+  await until("all are found", async () => (await rows.count()) === all);
+  await page.getByRole("combobox", { name: "Status" }).selectOption("completed");
+  await until("one of them is completed", async () => (await rows.count()) === 1);
+  await page.getByRole("checkbox", { name: `Choose ${run}` }).check();
+  await page.getByText("1 run chosen").waitFor();
+  assert.equal(await button("Pause 0").isDisabled(), true, "a run that is over is not paused");
+  assert.deepEqual(await violations(page), []);
+  await picture(page, "light-runs-chosen");
+  await button("Choose none").click();
+  await page.getByText("1 run chosen").waitFor({ state: "detached" });
+});
+
+test("the time axis shows the kill, and each event has an address", async () => {
+  const { page } = desk;
+  await go(`#/runs/${run}/time`);
+  await page.locator(".axis-bar.is-session").first().waitFor();
+  assert.ok((await page.locator(".axis-mark.mark-kill").count()) >= 1, "the server was killed");
+  await page.getByText("The same as a table").click();
+  await page.getByRole("table").getByText("Session 1 of one").first().waitFor();
+  assert.deepEqual(await violations(page), []);
+  await go(`#/runs/${run}?e=1`);
+  await page.getByRole("heading", { name: "Event 1", exact: true }).waitFor();
+  const [first] = await events();
+  await page.locator(`.one-event .kind-${first.type}`).waitFor();
+  await page.locator(".one-event").getByRole("link", { name: "Next" }).click();
+  await page.getByRole("heading", { name: "Event 2", exact: true }).waitFor();
+  await go(`#/runs/${run}?e=999999`);
+  await page.getByText("There is no event 999999").waitFor();
+});
+
+test("Ctrl-K leads anywhere, and an address that names nothing says so", async () => {
+  const { page } = desk;
+  await page.keyboard.press("Control+k");
+  const field = page.getByRole("combobox", { name: "Go to" });
+  await field.fill("costs");
+  await page
+    .getByRole("option", { name: /^Costs/ })
+    .first()
+    .waitFor();
+  assert.deepEqual(await violations(page), []);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Spent", exact: true }).waitFor();
+  assert.match(page.url(), /\/costs$/, "the parts of the open run come first");
+  await go("#/costs");
+  await page.getByRole("heading", { name: /^By project/ }).waitFor();
+  await go("#/nothing/here");
+  await page.getByRole("heading", { level: 1, name: "Not found" }).waitFor();
+  assert.deepEqual(await violations(page), []);
 });
 
 test("everything is reached without a mouse", async () => {
@@ -454,7 +525,9 @@ const places = async () => ({
   project: `#/projects/${given.project}`,
   runs: "#/runs",
   run: `#/runs/${run}`,
+  event: `#/runs/${run}?e=3`,
   features: `#/runs/${run}/features?f=one`,
+  time: `#/runs/${run}/time`,
   journal: `#/runs/${run}/journal`,
   decisions: `#/runs/${run}/decisions`,
   memory: `#/runs/${run}/memory`,
@@ -464,6 +537,7 @@ const places = async () => ({
   rules: "#/approvals/rules",
   costs: "#/costs",
   plugins: "#/plugins",
+  missing: "#/nothing",
   ...((await has("/api/v1/schedules")) && { schedules: "#/schedules", agents: "#/agents", agent: "#/agents/reporter" }),
   ...((await has("/api/v1/resources")) && { resources: "#/resources" }),
 });

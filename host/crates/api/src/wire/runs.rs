@@ -4,7 +4,7 @@ use super::features::FeatureView;
 use super::usage::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
 use crate::projects::CreatedProject;
-use crate::runs::{CommitLog, CostOfRun, CostSum, OpenQuestion, ProjectSummary, RunSummary, Status};
+use crate::runs::{CommitLog, CostSum, OpenQuestion, ProjectSummary, RunSummary, Status};
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
 use serde::Serialize;
@@ -168,6 +168,14 @@ pub struct RunView {
     /// Its place among the runs that wait until fewer work at once, from 1; null: it does not wait there.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub queue_place: Option<u32>,
+    /// Its question or its goal, in one line.
+    pub title: String,
+    /// The agents of its features; before there are features, the agents of its project.
+    pub agents: Vec<String>,
+    /// Tokens and money in all attempts.
+    pub usage: UsageView,
+    /// Working time, in milliseconds.
+    pub wall_ms: u64,
 }
 
 impl From<RunSummary> for RunView {
@@ -185,6 +193,10 @@ impl From<RunSummary> for RunView {
             active: inner.active,
             next_wake_ms: inner.wakes_at_ms,
             queue_place: inner.queue_place,
+            title: inner.title,
+            agents: inner.agents,
+            usage: inner.spent.usage.into(),
+            wall_ms: inner.wall_ms,
         }
     }
 }
@@ -339,6 +351,28 @@ pub struct RunCost {
     pub fuel: u64,
     /// Working time, in milliseconds.
     pub wall_ms: u64,
+    /// The cap on its cost, in millionths of a US dollar; null: no cap.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub budget_microdollars: Option<u64>,
+}
+
+impl From<RunSummary> for RunCost {
+    fn from(inner: RunSummary) -> Self {
+        Self {
+            run: inner.run.to_string(),
+            project: inner.project,
+            status: inner.status.into(),
+            created_ms: inner.created_ms,
+            usage: inner.spent.usage.into(),
+            possibly_paid_twice: inner.spent.possibly_paid_twice,
+            interrupted_usage_max: inner.spent.cut_off.into(),
+            model_calls: inner.spent.model_calls,
+            tool_calls: inner.spent.tool_calls,
+            fuel: inner.spent.fuel,
+            wall_ms: inner.wall_ms,
+            budget_microdollars: inner.budget_microdollars,
+        }
+    }
 }
 
 /// A page of the costs of runs.
@@ -380,24 +414,6 @@ pub struct NamedCost {
 impl From<CostSum> for NamedCost {
     fn from(CostSum { name, count, usage }: CostSum) -> Self {
         Self { name, count, usage: usage.into() }
-    }
-}
-
-impl From<CostOfRun> for RunCost {
-    fn from(CostOfRun { summary, total, wall_ms }: CostOfRun) -> Self {
-        Self {
-            run: summary.run.to_string(),
-            project: summary.project,
-            status: summary.status.into(),
-            created_ms: summary.created_ms,
-            usage: total.usage.into(),
-            possibly_paid_twice: total.possibly_paid_twice,
-            interrupted_usage_max: total.cut_off.into(),
-            model_calls: total.model_calls,
-            tool_calls: total.tool_calls,
-            fuel: total.fuel,
-            wall_ms,
-        }
     }
 }
 

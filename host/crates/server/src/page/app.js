@@ -4,14 +4,16 @@
 // token is in none of them.
 
 import * as api from "./api.js";
-import { fill, h } from "./dom.js";
+import { add, fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 import * as keys from "./keys.js";
 import * as link from "./link.js";
 import { listen, live } from "./live.js";
+import { openPalette } from "./part_palette.js";
 import * as session from "./session.js";
-import { announce, button, complain, failed, tick } from "./ui.js";
+import { announce, button, complain, failed, loading, tick } from "./ui.js";
 import { login } from "./view_login.js";
+import { missing } from "./view_missing.js";
 
 /** Where one can go: the address, its name, its sign, the key behind `g`, and the module that draws it. */
 const PLACES = [
@@ -27,6 +29,9 @@ const PLACES = [
 
 /** A run has a view of its own. */
 const RUN = () => import("./view_run.js");
+
+/** An address that names none of them. */
+const MISSING = ["", "Not found", "info", "", () => import("./view_missing.js")];
 
 const app = document.getElementById("app");
 let leave = null;
@@ -134,6 +139,7 @@ function frame() {
       h(
         "div",
         { class: "side-buttons" },
+        button("Go to…", { kind: "quiet", small: true, sign: "steer", title: keys.PALETTE, run: palette }),
         button("Shortcuts", { kind: "quiet", small: true, sign: "keys", run: keys.showHelp }),
         session.bearer() &&
           button("Log out", { kind: "quiet", small: true, sign: "out", run: () => session.end(null) }),
@@ -147,6 +153,7 @@ function frame() {
     h("main", { id: "main", tabindex: "-1" }),
   );
   keys.always([
+    [keys.PALETTE, "Go to a place, a project or a run", palette],
     ["?", "This list", keys.showHelp],
     ["t", "Light, dark, or as the system has it", () => setTheme(nextTheme())],
     ["/", "To the filter or search field", () => document.querySelector("main [data-search]")?.focus()],
@@ -168,6 +175,8 @@ function frame() {
     draw: ({ total }) => fill(badge, total > 0 && [String(total), h("span", { class: "unseen" }, " open")]),
   });
 }
+
+const palette = () => openPalette(PLACES.map(([path, name]) => ({ name, href: `#/${path}` })));
 
 const ROWS = "main tbody th a, main .event > summary, main .event[tabindex]";
 
@@ -225,7 +234,7 @@ async function route() {
   openMenu(false);
   keys.ofView([]);
   const { path, query } = address(location.hash);
-  const place = PLACES.find(([name]) => name === path[0]) ?? PLACES[0];
+  const place = PLACES.find(([name]) => name === path[0]) ?? MISSING;
   for (const one of document.querySelectorAll("[data-place]")) {
     if (one.dataset.place === place[0]) one.setAttribute("aria-current", path.length > 1 ? "true" : "page");
     else one.removeAttribute("aria-current");
@@ -243,8 +252,10 @@ async function route() {
       document.title = `${text} – Longhaul`;
     },
     go: (to) => (location.hash = to),
+    /** Keeps an address for what is shown already: nothing is drawn anew, and Back leaves the view. */
+    keep: (to) => history.replaceState(null, "", to),
   };
-  if (!sameView) fill(main, box);
+  if (!sameView) fill(main, add(box, loading()));
   if (main.dataset.path !== path.join("/")) window.scrollTo(0, 0);
   main.dataset.view = viewName(path);
   main.dataset.path = path.join("/");
@@ -253,7 +264,8 @@ async function route() {
     if (!signal.aborted) await module.show(ctx);
   } catch (error) {
     if (signal.aborted) return;
-    fill(box, failed(error, route));
+    if (error instanceof api.ApiError && error.status === 404) missing(ctx, error.message);
+    else fill(box, h("h1", null, place[1]), failed(error, route));
   }
   if (!signal.aborted && wasDrawn && !sameView && document.activeElement === document.body)
     main.focus({ preventScroll: true });

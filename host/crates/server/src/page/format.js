@@ -143,6 +143,21 @@ export function words(name) {
     .replaceAll("-", " ");
 }
 
+/** The name of an error and what follows, as most languages print it. */
+const NAMED_ERROR = /\b[A-Z]\w*(?:Error|Exception|Warning|Exit): (?!.*\b[A-Z]\w*(?:Error|Exception|Warning|Exit): ).*$/;
+
+/** The last line of a text that says something; of a trace that was put on one line, the error at its end. */
+export function lastLine(text) {
+  const lines = String(text ?? "").split("\n");
+  const last = lines.findLast((line) => line.trim() !== "")?.trim() ?? "";
+  return last.includes("Traceback (most recent call last)") ? (NAMED_ERROR.exec(last)?.[0] ?? last) : last;
+}
+
+/** The reason of a status, in the words of the page. */
+export function reason(text) {
+  return String(text ?? "").replace(/^judged to pass/, "all checks passed");
+}
+
 /** The beginning of a text, and a sign that there is more. */
 export function cut(text, charsMax) {
   const value = String(text ?? "");
@@ -173,6 +188,43 @@ export function pretty(value) {
     return value;
   }
 }
+
+/** Names under which a model puts what it says, where it says nothing else. */
+const ONLY = new Set(["answer", "text", "content", "message", "output", "result", "summary"]);
+
+/** How deep JSON is set out as lines; what is deeper stays JSON. */
+const DEPTH_MAX = 6;
+
+/** What somebody said as text: JSON becomes lines of names and values, other texts stay as they are. */
+export function asText(value) {
+  if (typeof value !== "string") return said(value, 0);
+  const start = value.trimStart()[0];
+  if (start !== "{" && start !== "[" && start !== '"') return value;
+  try {
+    return said(JSON.parse(value), 0);
+  } catch {
+    // It was cut off, or only looks like JSON.
+    return value;
+  }
+}
+
+function said(value, depth) {
+  if (value === null || value === undefined) return depth === 0 ? "" : NONE;
+  if (typeof value !== "object") return String(value);
+  if (depth > DEPTH_MAX) return JSON.stringify(value);
+  if (Array.isArray(value)) return value.map((one) => `- ${indented(said(one, depth + 1), "  ")}`).join("\n");
+  const entries = Object.entries(value);
+  if (depth === 0 && entries.length === 1 && ONLY.has(entries[0][0])) return said(entries[0][1], 0);
+  return entries.map(([name, one]) => pairOf(name, one, depth)).join("\n");
+}
+
+function pairOf(name, value, depth) {
+  const text = said(value, depth + 1);
+  const isBlock = text.includes("\n") || (typeof value === "object" && value !== null);
+  return isBlock && text !== "" ? `${name}:\n  ${indented(text, "  ")}` : `${name}: ${text}`;
+}
+
+const indented = (text, by) => text.replaceAll("\n", `\n${by}`);
 
 /** A text in which controls, and signs that turn the direction of writing around, are seen. */
 export function visible(text) {

@@ -1,6 +1,7 @@
 // Shortcuts of the keyboard, and the list of them.
 //
-// A key that is typed into a field is text and never a shortcut, and keys with Ctrl, Alt or Meta belong to the browser.
+// A key that is typed into a field is text and never a shortcut, and keys with Ctrl, Alt or Meta belong to the browser,
+// but for the one that opens the palette.
 
 import { h } from "./dom.js";
 import { dialog } from "./ui.js";
@@ -29,7 +30,13 @@ export function start() {
 }
 
 function pressed(event) {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || event.defaultPrevented) return;
+  if (event.isComposing || event.defaultPrevented) return;
+  if (isPalette(event)) {
+    if (document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    return void general.get(PALETTE)?.run();
+  }
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
   if (typing(event.target) || document.querySelector("dialog[open]")) return;
   const keys = first === null ? event.key : `${first} ${event.key}`;
   clearTimeout(firstTimer);
@@ -43,6 +50,12 @@ function pressed(event) {
     firstTimer = setTimeout(() => (first = null), PAIR_MS);
   }
 }
+
+/** The one shortcut with a key that is the browser's, which works in fields, too. */
+export const PALETTE = "Ctrl+K";
+
+const isPalette = ({ key, ctrlKey, metaKey, altKey, shiftKey }) =>
+  (ctrlKey || metaKey) && !altKey && !shiftKey && key.toLowerCase() === "k";
 
 function typing(target) {
   if (!(target instanceof HTMLElement)) return false;

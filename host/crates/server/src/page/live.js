@@ -44,9 +44,10 @@ export async function listen(signal) {
 
 /**
  * Keeps `place` true. `load(signal)` gives what `draw(data, place)` draws; `wants(line)` says whether an event concerns
- * the view. Resolves when it is drawn for the first time. Returns `{refresh}`.
+ * the view. Resolves when it is drawn for the first time. Returns `{refresh}`. `isWhole`: without the data there is no
+ * view, so that an answer that nothing is there is thrown.
  */
-export async function live(ctx, { place, load, draw, wants = () => true, everyMs = 15_000 }) {
+export async function live(ctx, { place, load, draw, wants = () => true, everyMs = 15_000, isWhole = false }) {
   let drawn = false;
   let timer = null;
   let running = null;
@@ -65,9 +66,8 @@ export async function live(ctx, { place, load, draw, wants = () => true, everyMs
       tick(place);
     } catch (error) {
       if (ctx.signal.aborted) return;
-      if (!drawn || error instanceof api.ApiError) {
-        if (!drawn) fill(place, failed(error, refresh));
-      }
+      if (!drawn && isWhole && error.status === 404) throw error;
+      if (!drawn) fill(place, failed(error, refresh));
     }
   };
   async function refresh() {
@@ -76,8 +76,11 @@ export async function live(ctx, { place, load, draw, wants = () => true, everyMs
       return running;
     }
     running = once();
-    await running;
-    running = null;
+    try {
+      await running;
+    } finally {
+      running = null;
+    }
     if (again) {
       again = false;
       plan(SETTLE_MS);

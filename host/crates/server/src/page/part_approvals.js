@@ -5,8 +5,9 @@
 
 import * as api from "./api.js";
 import { add, fill, h } from "./dom.js";
-import { oneLine, words } from "./format.js";
+import { oneLine, visible, words } from "./format.js";
 import { icon } from "./icons.js";
+import { diffOf } from "./part_diff.js";
 import { may } from "./session.js";
 import {
   announce,
@@ -44,7 +45,9 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
   const name = `${approval.tool}.${approval.function}`;
   const isQuestion = approval.kind === "question";
   const isChange = approval.kind === "change";
-  const wants = isChange ? "A feature changes protected files" : [approval.agent, " wants to call ", h("code", null, name)];
+  const wants = isChange
+    ? "A feature changes protected files"
+    : [approval.agent, " wants to call ", h("code", null, name)];
   const title = isQuestion ? [approval.agent, " asks"] : wants;
   const card = h(
     "article",
@@ -60,15 +63,7 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
       h("span", { class: "muted" }, when(approval.at_ms)),
     ),
   );
-  add(
-    card,
-    isQuestion
-      ? plain(questionOf(approval.arguments))
-      : plain(isChange ? changeOf(approval.arguments) : approval.arguments, {
-          code: true,
-          label: isChange ? "The change" : "Arguments of the call",
-        }),
-  );
+  add(card, isQuestion ? plain(questionOf(approval.arguments)) : isChange ? changeOf(approval) : argumentsOf(approval));
   add(
     card,
     facts([
@@ -104,14 +99,21 @@ export function approvalCard(approval, { done, withRun = true } = {}) {
   return card;
 }
 
-/** The files of a change and how they differ, out of the arguments of its approval. */
-function changeOf(text) {
+const argumentsOf = (approval) =>
+  plain(approval.arguments, { code: true, label: `Arguments of the call, ${approval.id}` });
+
+/** Why each file of a change is protected, and how they differ, out of the arguments of its approval. */
+function changeOf(approval) {
   try {
-    const read = JSON.parse(text);
-    return [...read.files, "", read.patch].join("\n");
+    const { files, patch } = JSON.parse(approval.arguments);
+    if (Array.isArray(files) && typeof patch === "string") {
+      const reasons = files.map((line) => h("li", null, visible(line)));
+      return h("div", { class: "stack-small" }, h("ul", { class: "dots" }, reasons), diffOf(patch, approval.id));
+    }
   } catch {
-    return text;
+    // It is shown as it is.
   }
+  return plain(approval.arguments, { code: true, label: `The change, ${approval.id}` });
 }
 
 /** What an agent asks, out of the arguments of its call. */

@@ -4,9 +4,11 @@
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";
+import { plural } from "./format.js";
 import { live } from "./live.js";
+import { fileTree } from "./part_diff.js";
 import { may } from "./session.js";
-import { button, check, dialog, empty, form, mono, plain, redraw, section, table, toast, when } from "./ui.js";
+import { button, check, dialog, empty, fold, form, mono, plain, redraw, section, table, toast, when } from "./ui.js";
 
 export async function commits(ctx, place, run) {
   const reportBox = h("div");
@@ -66,7 +68,7 @@ export async function commits(ctx, place, run) {
                     ),
                   ],
                 },
-                { name: "Feature", cell: (one) => one.feature ?? "–" },
+                { name: "Feature", cell: (one) => [one.feature ?? "–", filesOf(run, one)] },
                 { name: "When", numeric: true, cell: (one) => when(one.at_ms) },
                 {
                   name: "Actions",
@@ -89,13 +91,29 @@ export async function commits(ctx, place, run) {
   reverted.box.addEventListener("change", () => refresh());
 }
 
+/** The files of a commit, where it is the last one of its feature: of the others the server keeps none. */
+export function filesOf(run, commit) {
+  const feature = run.features.find((one) => one.commit !== null && one.commit === commit.commit);
+  if (!feature || feature.files.length === 0) return null;
+  return fold(plural(feature.files.length, "file"), () => fileTree(feature.files.slice(0, FILES_MAX)), {
+    name: `files-${commit.commit}`,
+  });
+}
+
+/** Files of a commit that are listed. */
+const FILES_MAX = 500;
+
 function goBack(run, commit, refresh) {
   dialog("Revert to this commit", (close) => {
     const stash = check("Stash uncommitted work instead of refusing", false);
     return form(
       "Go back",
       [
-        h("p", null, `The branch is reset to “${commit.subject}”. Later commits stay reachable under a ref of their own.`),
+        h(
+          "p",
+          null,
+          `The branch is reset to “${commit.subject}”. Later commits stay reachable under a ref of their own.`,
+        ),
         stash.element,
       ],
       {

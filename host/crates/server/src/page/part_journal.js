@@ -4,7 +4,7 @@
 
 import * as api from "./api.js";
 import { add, fill, h } from "./dom.js";
-import { clock, count, duration, moment, words } from "./format.js";
+import { asText, clock, count, duration, moment, words } from "./format.js";
 import { live } from "./live.js";
 import { shortName } from "./part_timeline.js";
 import { may } from "./session.js";
@@ -189,7 +189,9 @@ function entryRow(one) {
         h("div", null, h("h4", null, "A person's answer"), plain(one.resolution, { code: true })),
       one.answer === null
         ? h("p", { class: "muted" }, "It was in flight; no answer is known.")
-        : plain(one.answer, { code: true, label: `Answer of entry ${one.number}` }),
+        : plain(asText(one.answer), { label: `Answer of entry ${one.number}` }),
+      one.answer !== null &&
+        fold("As it is stored", () => plain(one.answer, { code: true }), { name: `stored-${one.number}` }),
     );
   return h(
     "li",
@@ -203,7 +205,7 @@ function finishedCard(finished) {
     "div",
     { class: "card" },
     h("h3", null, finished.interrupted ? "Interrupted" : "Result"),
-    plain(finished.result, { code: true }),
+    plain(asText(finished.result), { label: "Result" }),
     h("p", { class: "hint" }, `${moment(finished.at_ms)} · ${count(finished.fuel_used)} fuel`),
   );
 }

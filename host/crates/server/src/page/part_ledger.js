@@ -118,7 +118,7 @@ function caps(book, total) {
 
 const columns = (run) => [
   {
-    name: "Work",
+    name: "Step",
     cell: (row) => link(`#/runs/${run.run}/journal?i=${encodeURIComponent(row.invocation)}`, shortName(row.invocation)),
   },
   { name: "Money", numeric: true, cell: (row) => cost(row.resource_usage.usage) },

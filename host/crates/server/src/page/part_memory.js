@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { fill, h, keyed } from "./dom.js";
-import { pretty, words } from "./format.js";
+import { asText, words } from "./format.js";
 import { live } from "./live.js";
 import { may } from "./session.js";
 import { button, chip, confirm, empty, input, mono, plain, redraw, select, toast, when } from "./ui.js";
@@ -55,7 +55,7 @@ export async function memory(ctx, place, run) {
 }
 
 function card(run, one, refresh) {
-  const text = typeof one.value === "string" ? one.value : pretty(one.value);
+  const text = asText(one.value);
   const facts = ["by", "run", "trust"].filter((name) => one[name]);
   return h(
     "article",

@@ -6,10 +6,11 @@
 
 import * as api from "./api.js";
 import { add, fill, h, keyed } from "./dom.js";
-import { clock, cut, duration, exact, moment, oneLine } from "./format.js";
+import { clock, cut, duration, exact, lastLine, moment, oneLine } from "./format.js";
 import { icon } from "./icons.js";
+import { errorBlock } from "./part_error.js";
 import { follow } from "./stream.js";
-import { Timeline, spoken } from "./timeline.js";
+import { Timeline, itemOf, spoken } from "./timeline.js";
 import { announce, button, chip, complain, failed, fold, link, loading, mono, plain, redraw, select } from "./ui.js";
 
 /** Events that are read first, and with each press of "Show earlier". */
@@ -213,11 +214,56 @@ function drawSaying(place, live) {
 /** An invocation without its run. */
 export const shortName = (invocation) => String(invocation).split("/").slice(1).join(" / ") || String(invocation);
 
+/** The address of one event. */
+export const eventHref = (run, number) => `#/runs/${run}?e=${number}`;
+
+/** One event by its number, above the timeline, however long ago it was. */
+export async function oneEvent(ctx, place, run) {
+  const number = Number.parseInt(ctx.query.get("e") ?? "", 10);
+  if (!(number > 0)) return;
+  fill(place, loading());
+  const { items, last } = await api.events(run, number - 1, 1, ctx.signal);
+  const found = items.find((line) => line.number === number);
+  const go = (to, text) => to > 0 && to <= last && link(eventHref(run, to), text);
+  fill(
+    place,
+    h(
+      "section",
+      { class: "section one-event", "aria-labelledby": "s-event" },
+      h(
+        "div",
+        { class: "section-head" },
+        h("h2", { id: "s-event", tabindex: "-1" }, `Event ${number}`),
+        h(
+          "div",
+          { class: "actions" },
+          go(number - 1, "Previous"),
+          go(number + 1, "Next"),
+          link(`#/runs/${run}`, "Close"),
+        ),
+      ),
+      found
+        ? h("ol", { class: "events" }, eventRow(itemOf(found)))
+        : h("p", { class: "muted" }, `There is no event ${number}; the newest of this run is ${last}.`),
+    ),
+  );
+  // It may be below what the run asks: the focus brings it into view.
+  place.querySelector("h2").focus();
+}
+
 function eventRow(item) {
   return h(
     "li",
     { class: ["event", `level-${item.level}`, `kind-${item.kind}`], tabindex: "-1" },
-    h("time", { class: "event-time", datetime: exact(item.atMs), title: moment(item.atMs) }, clock(item.atMs)),
+    h(
+      "a",
+      {
+        class: "event-time",
+        href: eventHref(item.run, item.number),
+        title: `Event ${item.number}, ${moment(item.atMs)}`,
+      },
+      h("time", { datetime: exact(item.atMs) }, clock(item.atMs)),
+    ),
     h("span", { class: ["event-sign", `tone-${toneFor(item)}`] }, icon(item.sign)),
     h(
       "div",
@@ -244,7 +290,8 @@ const toneFor = (item) => (item.result && !item.result.ok ? "bad" : item.tone);
 
 function eventMore(item) {
   const parts = [];
-  if (item.text) parts.push(textOf(item.text, item.number));
+  if (item.text && item.isError) parts.push(errorBlock(item.text, { name: item.number }));
+  else if (item.text) parts.push(textOf(item.text, item.number));
   if (item.code && item.kind === "action") parts.push(h("p", { class: "event-code" }, mono(oneLine(item.code, 160))));
   else if (item.code) parts.push(plain(item.code, { code: true }));
   if (item.marks)
@@ -281,16 +328,21 @@ function eventMore(item) {
 
 function callMore(item) {
   const shown = [
-    item.code && item.kind === "action" && h("div", null, h("h4", null, "Arguments"), plain(item.code, { code: true })),
-    item.result &&
-      h("div", null, h("h4", null, item.result.ok ? "Answer" : "Error"), plain(item.result.output, { code: true })),
+    item.code && item.kind === "action" && h("div", null, h("h3", null, "Arguments"), plain(item.code, { code: true })),
+    item.result && h("div", null, h("h3", null, item.result.ok ? "Answer" : "Error"), outputOf(item)),
   ];
-  const line = item.result ? oneLine(item.result.output, 90) || "answered" : "waits for its answer";
+  const line = item.result ? oneLine(headOf(item.result), 90) || "answered" : "waits for its answer";
   const journal =
     item.invocation &&
     link(`#/runs/${item.invocation.split("/")[0]}/journal?i=${encodeURIComponent(item.invocation)}`, "In the journal");
   return fold(line, () => h("div", { class: "call" }, shown, journal), { name: `call-${item.number}` });
 }
+
+/** Of an error the last line says most, of an answer the first. */
+const headOf = ({ ok, output }) => (ok ? output : lastLine(output));
+
+const outputOf = ({ number, result }) =>
+  result.ok ? plain(result.output, { code: true }) : errorBlock(result.output, { name: number });
 
 function textOf(text, number) {
   if (text.length <= TEXT_CHARS) return plain(text);

@@ -4,7 +4,7 @@
 // saying right now is kept apart until it is said. The list is bounded: what was read long ago is dropped from its
 // beginning, and can be asked for again. An event of a kind that is not known is shown by its name, never dropped.
 
-import { costNote, count, cut, duration, oneLine, short, words } from "./format.js";
+import { asText, costNote, count, cut, duration, oneLine, reason, short, words } from "./format.js";
 
 /** Most items that are kept while nobody asks for earlier ones. */
 export const ITEMS_MAX = 600;
@@ -118,8 +118,7 @@ export class Timeline {
 
   /** A reply that became an event, or work that ended, is being said no more. */
   #settle(line) {
-    const invocation = line.payload?.invocation;
-    if (invocation && (line.type === "thought" || line.type === "task_done")) this.live.delete(invocation);
+    if (line.type === "thought" || line.type === "task_done") this.live.delete(line.payload?.invocation);
     if (line.type === "done" || line.type === "error" || line.type === "paused") this.live.clear();
   }
 
@@ -151,11 +150,12 @@ const resultOf = (payload) => ({
   tookMs: payload.took_ms ?? null,
 });
 
-/** One event as an item: `{number, atMs, kind, level, tone, sign, who, task, title, text, code, list, notes}`. */
+/** One event as an item: `{number, atMs, kind, level, tone, sign, who, task, title, text, isError, code, list, notes}`. */
 export function itemOf(line) {
   const payload = line.payload ?? {};
   const base = {
     number: line.number,
+    run: line.run ?? null,
     atMs: line.at_ms ?? null,
     kind: line.type,
     level: levelOf(line.type),
@@ -165,10 +165,11 @@ export function itemOf(line) {
     sign: "info",
     title: words(line.type),
     text: "",
+    isError: false,
     code: "",
     list: [],
     notes: [],
-    invocation: payload.invocation ?? null,
+    invocation: "invocation" in payload ? payload.invocation : null,
     version: 0,
     result: null,
     call: null,
@@ -213,14 +214,15 @@ const SAYS = {
   }),
   synthesis: (p) => ({
     title: "Answered",
-    code: p.answer ?? "",
+    text: asText(p.answer),
     notes: p.confidence == null ? [] : [`confidence ${p.confidence}`],
     sign: "done",
     tone: "good",
   }),
   feature: (p) => ({
     title: `${p.feature} is ${words(p.status)}`,
-    text: p.why ?? "",
+    text: reason(p.why),
+    isError: p.status === "failing",
     tone: FEATURE_TONES[p.status] ?? "quiet",
     sign: FEATURE_SIGNS[p.status] ?? "open",
   }),
@@ -243,7 +245,7 @@ const SAYS = {
     tone: "busy",
   }),
   delegation: (p) => ({ title: `Asks ${p.agent}`, text: p.instruction ?? "", sign: "agent" }),
-  thought: (p) => ({ title: "Thought", text: p.text ?? "", notes: thoughtNotes(p), sign: "thought" }),
+  thought: (p) => ({ title: "Thought", text: asText(p.text), notes: thoughtNotes(p), sign: "thought" }),
   action: (p) => ({
     title: `${p.tool}.${p.function}`,
     code: p.arguments ?? "",
@@ -261,6 +263,7 @@ const SAYS = {
   task_done: (p) => ({
     title: p.ok === false ? "Ended with an error" : "Handed back",
     text: p.outcome ?? "",
+    isError: p.ok === false,
     notes: usedNotes(p.used),
     tone: p.ok === false ? "bad" : "quiet",
     sign: p.ok === false ? "bad" : "agent",
@@ -286,7 +289,7 @@ const SAYS = {
     sign: "commit",
   }),
   approval: (p) =>
-    p.decision !== undefined
+    "decision" in p
       ? {
           title: `Approval ${p.approval}: ${p.decision}`,
           tone: /allowed|replied/.test(p.decision) ? "good" : "wait",
@@ -334,8 +337,10 @@ const SAYS = {
   }),
   error: (p) => ({
     title: "Run failed",
-    text: p.summary ?? p.error ?? "",
-    notes: usedNotes(p.used),
+    // The error of a run that ended, or the one that cut its process off.
+    text: ("error" in p ? p.error : p.summary) ?? "",
+    isError: true,
+    notes: "used" in p ? usedNotes(p.used) : [],
     tone: "bad",
     sign: "bad",
   }),
@@ -351,21 +356,13 @@ function thoughtNotes(p) {
   const usage = p.usage ?? {};
   const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
   const took = typeof p.took_ms === "number" ? duration(p.took_ms) : "";
-  return [
-    p.model,
-    tokens > 0 ? `${short(tokens)} tokens` : "",
-    costNote(usage),
-    took,
-  ].filter(Boolean);
+  return [p.model, tokens > 0 ? `${short(tokens)} tokens` : "", costNote(usage), took].filter(Boolean);
 }
 
 function usedNotes(used) {
   const usage = used?.usage ?? {};
   const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
-  return [
-    tokens > 0 ? `${short(tokens)} tokens` : "",
-    costNote(usage),
-  ].filter(Boolean);
+  return [tokens > 0 ? `${short(tokens)} tokens` : "", costNote(usage)].filter(Boolean);
 }
 
 /** Events that are said to those who hear the page, in words; the others are not. */
@@ -385,7 +382,7 @@ export function spoken(line) {
     "resumed",
     "proposed",
   ];
-  const isAsked = line.type === "approval" && line.payload?.decision === undefined;
+  const isAsked = line.type === "approval" && !("decision" in (line.payload ?? {}));
   return said.includes(line.type) || isAsked
     ? cut([item.title, oneLine(item.text, 120)].filter(Boolean).join(": "), 200)
     : null;

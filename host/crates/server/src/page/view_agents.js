@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { fill, h } from "./dom.js";
 import { bytes, duration, pretty, words } from "./format.js";
 import { live } from "./live.js";
+import { errorBlock } from "./part_error.js";
 import { may } from "./session.js";
 import {
   button,
@@ -74,6 +75,7 @@ async function one(ctx, name) {
   fill(ctx.box, head, ran, artifact, section("Tasks", { id: "s-tasks" }, own));
   const shown = await live(ctx, {
     place: head,
+    isWhole: true,
     load: async (signal) => {
       const [agent, { artifact: held }] = await Promise.all([api.agent(name, signal), api.artifact(name, signal)]);
       return { agent, held };
@@ -117,7 +119,7 @@ function agentHead(agent, ran, refresh) {
       muted(`${words(agent.kind)} · version ${agent.version} · changed `),
       when(agent.updated_ms),
     ),
-    agent.artifact_error && h("p", { class: "failed", role: "alert" }, agent.artifact_error),
+    agent.artifact_error && h("div", { role: "alert" }, errorBlock(agent.artifact_error)),
     about(agent),
   ];
 }
@@ -198,7 +200,7 @@ export function resultCard(result) {
     "div",
     { class: "card" },
     h("div", { class: "card-head" }, h("h3", null, "Result"), status(result.success ? "completed" : "failed")),
-    result.error_message && h("p", { class: "tone-bad" }, result.error_message),
+    result.error_message && errorBlock(result.error_message),
     result.stdout &&
       h("div", null, h("h4", null, "Printed"), plain(result.stdout, { code: true, label: "What it printed" })),
     result.stderr &&
@@ -206,7 +208,7 @@ export function resultCard(result) {
         "div",
         null,
         h("h4", null, "Printed as errors"),
-        plain(result.stderr, { code: true, label: "What it printed as errors" }),
+        errorBlock(result.stderr, { label: "What it printed as errors" }),
       ),
     result.notes?.length > 0 &&
       h(
@@ -223,11 +225,7 @@ export function resultCard(result) {
 
 function artifactCard(ctx, agent, held) {
   if (!held)
-    return section(
-      "Artifact",
-      { id: "s-artifact" },
-      empty("None yet: each run passes its artifact to the next run."),
-    );
+    return section("Artifact", { id: "s-artifact" }, empty("None yet: each run passes its artifact to the next run."));
   const history = h("details", { class: "fold", data: { open: "history" } }, h("summary", null, "Versions before"));
   const box = h("div");
   history.append(box);

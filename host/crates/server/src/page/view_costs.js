@@ -1,9 +1,10 @@
-// What runs cost: money and tokens in all, and run by run.
+// What runs cost: money and tokens in all, by project, model, agent and day, and run by run beside their budgets.
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";
 import { cost, costNote, count, duration } from "./format.js";
 import { live } from "./live.js";
+import { budget, dayColumns, groupBars, sumFacts } from "./part_cost_groups.js";
 import { empty, facts, link, mono, pager, redraw, status, table, when } from "./ui.js";
 
 const PAGE = 50;
@@ -21,13 +22,15 @@ export async function show(ctx) {
     draw: (page) =>
       redraw(
         box,
-        facts([
-          ["Money", cost(page.sum)],
-          ["Tokens read", count(page.sum.input_tokens)],
-          ["of these cached", page.sum.cached_tokens > 0 ? count(page.sum.cached_tokens) : null],
-          ["Tokens written", count(page.sum.output_tokens)],
-          ["Runs", count(page.total)],
-        ]),
+        facts(sumFacts(page)),
+        page.total > 0 && dayColumns(page.by_day),
+        h(
+          "div",
+          { class: "cost-groups" },
+          !project && groupBars("By project", page.by_project, { noun: "run", href: projectHref }),
+          groupBars("By model", page.by_model),
+          groupBars("By agent", page.by_agent),
+        ),
         page.total === 0 ? empty("No run yet, so nothing was spent.") : table("Costs of runs", COLUMNS, page.items),
         h(
           "p",
@@ -38,6 +41,8 @@ export async function show(ctx) {
       ),
   });
 }
+
+const projectHref = (name) => `#/costs${api.queryOf({ project: name })}`;
 
 const COLUMNS = [
   {
@@ -54,10 +59,11 @@ const COLUMNS = [
         h("span", { class: "sub" }, `+ at most ${cost(one.interrupted_usage_max)} interrupted`),
     ],
   },
+  { name: "Budget", hide: "narrow", cell: (one) => budget(one) },
   { name: "Tokens read", numeric: true, cell: (one) => count(one.usage.input_tokens) },
   { name: "Written", numeric: true, cell: (one) => count(one.usage.output_tokens) },
   { name: "Model", numeric: true, hide: "phone", cell: (one) => count(one.model_calls) },
   { name: "Tools", numeric: true, hide: "phone", cell: (one) => count(one.tool_calls) },
   { name: "At work", numeric: true, cell: (one) => duration(one.wall_ms) },
-  { name: "Begun", numeric: true, hide: "phone", cell: (one) => when(one.created_ms) },
+  { name: "Started", numeric: true, hide: "phone", cell: (one) => when(one.created_ms) },
 ];

@@ -6,6 +6,7 @@ import * as api from "./api.js";
 import { fill, h } from "./dom.js";
 import { bytes, words } from "./format.js";
 import { live } from "./live.js";
+import { errorBlock } from "./part_error.js";
 import { chip, empty, input, mono, redraw, table } from "./ui.js";
 
 export async function show(ctx) {
@@ -64,7 +65,7 @@ const COLUMNS = [
     wide: true,
     cell: (one) =>
       one.error
-        ? h("span", { class: "tone-bad" }, one.error)
+        ? errorBlock(one.error, { name: one.name })
         : one.requested_grants?.length > 0
           ? h(
               "ul",

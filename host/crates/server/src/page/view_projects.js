@@ -31,7 +31,7 @@ import {
   toast,
   when,
 } from "./ui.js";
-import { runTable } from "./view_runs.js";
+import { runTable } from "./part_runs.js";
 
 const PAGE = 50;
 
@@ -137,6 +137,7 @@ async function one(ctx, name) {
   let drawPart = null;
   await live(ctx, {
     place: head,
+    isWhole: true,
     load: async (signal) => {
       const found = await findProject(name, signal);
       return { project: found, run: found.run ? await api.status(found.run, signal) : null };

@@ -105,19 +105,19 @@ const LISTS = [
   ["waiting", "Waiting for room"],
   ["runs", "Runs"],
   ["tasks", "Tasks"],
-  ["guests", "Instances"],
+  ["instances", "Instances"],
   ["children", "Child processes"],
   ["ended", "Ended for their limits"],
 ];
 
 /** Lists that are there also when nothing is in them. */
-const ALWAYS = new Set(["guests", "children"]);
+const ALWAYS = new Set(["instances", "children"]);
 
 /** Rows of one list that are shown. */
 const ROWS_MAX = 200;
 
 function lists(now) {
-  const all = { ...now, waiting: waitingOf(now), guests: now.guests ?? now.instances };
+  const all = { ...now, waiting: waitingOf(now) };
   return LISTS.filter(([name]) => Array.isArray(all[name]) && (all[name].length > 0 || ALWAYS.has(name))).map(
     ([name, title]) => {
       const rows = all[name];
@@ -130,11 +130,9 @@ function lists(now) {
 
 /** Who waits for room, and why. */
 function waitingOf(now) {
-  const own = (list, name) =>
-    (list ?? [])
-      .filter((one) => one.waiting_for)
-      .map((one) => ({ [name]: one[name], of: one.project ?? one.agent, reason: one.waiting_for }));
-  return [...own(now.runs, "run"), ...own(now.tasks, "task")];
+  const own = (list, name, of) =>
+    list.filter((one) => one.waiting_for).map((one) => ({ [name]: one[name], of: one[of], reason: one.waiting_for }));
+  return [...own(now.runs, "run", "project"), ...own(now.tasks, "task", "agent")];
 }
 
 /** Columns for whatever these rows say: names first, then figures. */
@@ -149,8 +147,8 @@ function columnsOf(rows) {
 
 /** What a row uses stands beside its name. */
 function flatUsage(row) {
-  const { usage, ...rest } = row;
-  const flat = typeof usage === "object" && usage !== null && !Array.isArray(usage) ? { ...rest, ...usage } : row;
+  const flat = { ...row };
+  if ("usage" in row) Object.assign(flat, row.usage);
   return Object.fromEntries(
     Object.entries(flat).filter(([, value]) => value === null || typeof value !== "object" || Array.isArray(value)),
   );

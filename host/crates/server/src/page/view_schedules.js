@@ -1,19 +1,17 @@
 // Schedules with their next fires, and the tasks that came of them: add, pause, run now, remove, try again.
 
 import * as api from "./api.js";
+import { cronWords, inZone } from "./cron.js";
 import { fill, h } from "./dom.js";
 import { duration, moment, plural, words } from "./format.js";
 import { live } from "./live.js";
+import { errorBlock } from "./part_error.js";
+import { addSchedule } from "./part_schedule_form.js";
 import { may } from "./session.js";
 import {
   button,
-  check,
   confirm,
-  dialog,
   empty,
-  field,
-  form,
-  input,
   link,
   mono,
   muted,
@@ -140,8 +138,7 @@ const columns = (refresh) => [
 
 /** When a schedule fires, in words. */
 export function triggerWords(trigger) {
-  if (trigger.type === "cron")
-    return [mono(trigger.cron), trigger.timezone && h("span", { class: "sub" }, trigger.timezone)];
+  if (trigger.type === "cron") return [inWords(trigger), h("span", { class: "sub" }, mono(trigger.cron))];
   if (trigger.type === "interval") return `every ${duration(trigger.interval_seconds * 1000)}`;
   return [
     `after `,
@@ -150,13 +147,28 @@ export function triggerWords(trigger) {
   ];
 }
 
+/** An expression in words; one that the page does not read is shown as it is. */
+function inWords({ cron, timezone }) {
+  try {
+    return cronWords(cron, timezone ?? "UTC");
+  } catch {
+    return [mono(cron), " ", timezone ?? "UTC"];
+  }
+}
+
+/** A fire on the clock of its schedule, or on the reader's where it has none. */
+function fireText(one, ms) {
+  const zone = one.trigger.type === "cron" ? (one.trigger.timezone ?? "UTC") : null;
+  return zone === null ? moment(ms) : `${inZone(ms, zone)} ${zone}`;
+}
+
 function nextFires(one) {
   if (!one.enabled) return muted("paused");
   if (!one.next_ms?.length) return muted(one.trigger.type === "after" ? "when that one is done" : "–");
   const [first, ...rest] = one.next_ms;
   return [
     when(first),
-    h("span", { class: "sub" }, moment(first)),
+    h("span", { class: "sub" }, fireText(one, first)),
     rest.length > 0 &&
       h(
         "details",
@@ -165,7 +177,7 @@ function nextFires(one) {
         h(
           "ul",
           null,
-          rest.slice(0, 10).map((at) => h("li", null, moment(at))),
+          rest.slice(0, 10).map((at) => h("li", null, fireText(one, at))),
         ),
       ),
   ];
@@ -292,123 +304,9 @@ function attempts(one) {
           " ",
           when(attempt.started_ms, { absolute: true }),
           attempt.ended_ms && ` · ${duration(attempt.ended_ms - attempt.started_ms)}`,
-          attempt.error && h("span", { class: "sub" }, attempt.error),
+          attempt.error && errorBlock(attempt.error, { name: `${one.id}-${attempt.started_ms}` }),
         ),
       ),
     ),
   );
-}
-
-function addSchedule(refresh) {
-  dialog("Add a schedule", (close) => {
-    const name = input({ name: "name", class: "code", required: true });
-    const agent = input({ name: "agent", class: "code", list: "agent-names", required: true });
-    const names = h("datalist", { id: "agent-names" });
-    api
-      .agents()
-      .then(({ items }) =>
-        fill(
-          names,
-          items.map((one) => h("option", { value: one.name })),
-        ),
-      )
-      .catch(() => {});
-    const kind = select(
-      [
-        ["cron", "at set times (cron)"],
-        ["interval", "at intervals"],
-        ["after", "after another agent"],
-      ],
-      "cron",
-      { name: "type" },
-    );
-    const cron = input({ name: "cron", class: "code", required: true, prop: { value: "0 * * * *" } });
-    const zone = input({
-      name: "timezone",
-      prop: { value: Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC" },
-    });
-    const seconds = input({
-      type: "number",
-      min: "1",
-      required: true,
-      name: "interval_seconds",
-      prop: { value: "3600" },
-    });
-    const after = input({ name: "after", class: "code", list: "agent-names", required: true });
-    const on = select(
-      [
-        ["success", "it succeeded"],
-        ["failure", "it failed"],
-        ["always", "either"],
-      ],
-      "success",
-      { name: "when" },
-    );
-    const missed = select(
-      [
-        ["skip", "are skipped"],
-        ["once", "start one run"],
-        ["all", "start a run each"],
-      ],
-      "once",
-      { name: "missed" },
-    );
-    const overlap = check("May start while its last run goes on", false);
-    const fields = {
-      cron: h(
-        "div",
-        { class: "form-row" },
-        field("Cron", cron, { name: "cron", hint: "Minute, hour, day, month, weekday; or @hourly and the like." }),
-        field("Time zone", zone, { name: "timezone" }),
-      ),
-      interval: field("Every so many seconds", seconds, { name: "interval_seconds" }),
-      after: h(
-        "div",
-        { class: "form-row" },
-        field("After the agent", after, { name: "after" }),
-        field("When", on, { name: "when" }),
-      ),
-    };
-    const place = h("div", null, fields.cron);
-    kind.addEventListener("change", () => fill(place, fields[kind.value]));
-    const trigger = () =>
-      ({
-        cron: { type: "cron", cron: cron.value.trim(), timezone: zone.value.trim() || "UTC" },
-        interval: { type: "interval", interval_seconds: Number(seconds.value) },
-        after: { type: "after", after: after.value.trim(), when: on.value },
-      })[kind.value];
-    return form(
-      "Add a schedule",
-      [
-        h(
-          "div",
-          { class: "form-row" },
-          field("Name", name, { name: "name" }),
-          field("Agent", agent, { name: "agent" }),
-        ),
-        names,
-        field("Starts", kind, { name: "trigger" }),
-        place,
-        field("Fires that were missed while Longhaul was down", missed, { name: "missed" }),
-        overlap.element,
-      ],
-      {
-        action: "Add",
-        cancel: close,
-        submit: async () => {
-          await api.addSchedule({
-            name: name.value.trim(),
-            agent: agent.value.trim(),
-            trigger: trigger(),
-            enabled: true,
-            overlap: overlap.box.checked,
-            missed: missed.value,
-          });
-          close();
-          toast("The schedule is added.");
-          await refresh();
-        },
-      },
-    );
-  });
 }

@@ -106,6 +106,35 @@ check("words", [
   ["read-only", "read only"],
   [null, ""],
 ]);
+check("asText", [
+  ['{"answer":"It is **8080**."}', "It is **8080**."],
+  ['{"answer":{"port":8080,"free":true}}', "port: 8080\nfree: true"],
+  ['["a",{"b":1}]', "- a\n- b: 1"],
+  ['{"a":"one\\ntwo","b":[],"c":null}', "a:\n  one\n  two\nb: \nc: –"],
+  ['"text"', "text"],
+  ["{broken", "{broken"],
+  ["plain {words}", "plain {words}"],
+  [{ fact: "kept", times: 3 }, "fact: kept\ntimes: 3"],
+  [7, "7"],
+  [null, ""],
+]);
+check("lastLine", [
+  ["Traceback:\n  at 1\nValueError: no such file\n\n", "ValueError: no such file"],
+  ["one line", "one line"],
+  ["Traceback (most recent call last): File x, line 2 ValueError: a: b", "ValueError: a: b"],
+  [
+    "the check fails: Traceback (most recent call last): assert 1 == 2",
+    "the check fails: Traceback (most recent call last): assert 1 == 2",
+  ],
+  ["\n \n", ""],
+  [null, ""],
+]);
+check("reason", [
+  ["judged to pass", "all checks passed"],
+  ["judged to pass; nothing had changed", "all checks passed; nothing had changed"],
+  ["it was judged to pass", "it was judged to pass"],
+  [null, ""],
+]);
 check("cut", [
   [["abc", 3], "abc"],
   [["abcd", 3], "abc…"],

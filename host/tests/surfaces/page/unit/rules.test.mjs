@@ -61,7 +61,7 @@ test("the frame has no script, style or handler in it", () => {
 test("every file says what it is for, and is short enough to be read", () => {
   for (const [name, text] of scripts) {
     assert.match(text, /^\/\/ \S.{20,}/, name);
-    assert.ok(text.split("\n").length < 700, name);
+    assert.ok(text.split("\n").length < 500, name);
   }
 });
 
@@ -69,6 +69,20 @@ test("every module that is named is there", () => {
   for (const [name, text] of scripts) {
     for (const [, other] of text.matchAll(/(?:from|import\()\s*"\.\/([^"]+)"/g))
       assert.ok(files.has(other), `${name} wants ${other}`);
+  }
+});
+
+test("what a module imports it uses", () => {
+  for (const [name, text] of scripts) {
+    const body = text.replace(/^\s*(\/\/|\/?\*).*$/gm, "").replace(/^import\s[\s\S]*?;$/gm, "");
+    for (const [, list] of text.matchAll(/^import\s*\{([^}]+)\}/gm))
+      for (const one of list
+        .split(",")
+        .map((part) => part.trim())
+        .filter(Boolean))
+        assert.match(body, new RegExp(`\\b${one}\\b`), `${name} imports ${one} for nothing`);
+    for (const [, one] of text.matchAll(/^import\s*\*\s*as\s+(\w+)/gm))
+      assert.match(body, new RegExp(`\\b${one}\\.`), `${name} imports ${one} for nothing`);
   }
 });
 

@@ -36,6 +36,14 @@ pub struct RunsQuery {
     status: Option<String>,
     /// Only those that are worked on in this moment, or only the others.
     active: Option<bool>,
+    /// Only of this agent.
+    agent: Option<String>,
+    /// Only those with this text in their name, title or project, whatever its case.
+    search: Option<String>,
+    /// Only those that were requested at this time or later, in milliseconds since 1970-01-01 UTC.
+    after_ms: Option<u64>,
+    /// Only those that were requested before this time, in milliseconds since 1970-01-01 UTC.
+    before_ms: Option<u64>,
     /// Items of a page. Default 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -50,13 +58,23 @@ pub struct RunsQuery {
 pub async fn list(State(state): State<SharedState>, Query(query): Query<RunsQuery>) -> ApiResult<Page<RunView>> {
     let window = PageParams::of(query.limit, query.offset)?;
     let statuses = query.status.as_deref().map(statuses).transpose()?;
+    let search = query.search.as_deref().map(str::to_lowercase);
     let takes = |run: &RunSummary| {
         query.project.as_ref().is_none_or(|project| *project == run.project)
+            && query.agent.as_ref().is_none_or(|agent| run.agents.contains(agent))
+            && query.after_ms.is_none_or(|after_ms| run.created_ms >= after_ms)
+            && query.before_ms.is_none_or(|before_ms| run.created_ms < before_ms)
+            && search.as_deref().is_none_or(|text| is_found(run, text))
             && statuses.as_ref().is_none_or(|statuses| statuses.contains(&run.status.into()))
             && query.active.is_none_or(|active| active == run.active)
     };
     let found: Vec<RunSummary> = all(&state).await?.into_iter().rev().filter(takes).collect();
     Ok(Out(Page::of(found, window, RunView::from)))
+}
+
+/// True when a text in lower case is in the name, the title or the project of a run.
+fn is_found(run: &RunSummary, text: &str) -> bool {
+    [run.run.as_str(), run.title.as_str(), run.project.as_str()].iter().any(|one| one.to_lowercase().contains(text))
 }
 
 fn statuses(text: &str) -> Result<Vec<RunStatus>, Problem> {

@@ -1,0 +1,152 @@
+// Every view, drawn of answers that hold what the OpenAPI document says and nothing else: no view reads a field that the
+// API does not send, asks for what it does not have, or sends it a field that it refuses.
+//
+// What a view offers is pressed, too: each fold is opened, each button pressed, each form sent.
+
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import test from "node:test";
+
+import { Answers, VARIANTS } from "./answers.mjs";
+import { install, outline } from "./document.mjs";
+
+const document = JSON.parse(readFileSync(process.env.PAGE_OPENAPI, "utf8"));
+const events = JSON.parse(readFileSync(process.env.PAGE_EVENTS, "utf8"));
+const answers = new Answers(document, events);
+install();
+globalThis.fetch = answers.fetch;
+URL.createObjectURL = () => "blob:page";
+URL.revokeObjectURL = () => {};
+
+const folder = new URL(".", process.env.PAGE_MODULES);
+const session = await import(new URL("session.js", folder));
+session.begin("lh_test", { name: "all", scopes: ["admin"] });
+
+/** Each module that draws a view, with the places of the page that it draws. */
+const PLACES = {
+  "view_projects.js": ["projects", "projects/project-0", "projects/project-0/runs", "projects/project-0/memory"],
+  "view_runs.js": ["runs", "runs?status=parked&offset=50"],
+  "view_run.js": [
+    "runs/r-1",
+    "runs/r-1/features?f=id-0",
+    "runs/r-1?e=1",
+    "runs/r-1/time",
+    "runs/r-1/journal",
+    "runs/r-1/journal?i=r-1%2Ff%2F1",
+    "runs/r-1/decisions",
+    "runs/r-1/memory",
+    "runs/r-1/costs",
+    "runs/r-1/result",
+  ],
+  "view_approvals.js": ["approvals", "approvals/all", "approvals/rules"],
+  "view_schedules.js": ["schedules"],
+  "view_agents.js": ["agents", "agents/name-0"],
+  "view_resources.js": ["resources"],
+  "view_costs.js": ["costs", "costs?project=project-0"],
+  "view_plugins.js": ["plugins"],
+};
+
+const settle = async () => {
+  for (let turn = 0; turn < 12; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** Draws a place with the given variant of every answer. */
+async function draw(module, place, variant) {
+  answers.variant = variant;
+  const [path, query = ""] = place.split("?");
+  const stop = new AbortController();
+  const box = globalThis.document.createElement("div");
+  globalThis.document.body.append(box);
+  const go = (to) => (globalThis.location.hash = to);
+  const own = { path: path.split("/"), query: new URLSearchParams(query), signal: stop.signal, box };
+  const ctx = { ...own, title: () => {}, go, keep: () => {} };
+  const { show } = await import(new URL(module, folder));
+  await show(ctx);
+  await settle();
+  return { box, end: () => (stop.abort(), box.remove()) };
+}
+
+/** Opens, presses and sends each kind of thing that is there, also in the dialogs that come of it. */
+async function press(box) {
+  const seen = new Set();
+  // Rows of a list differ by their numbers: what one of them offers is pressed once.
+  const name = (one) => `${one.localName} ${one.getAttribute("name") ?? ""}${one.textContent.replace(/\d+/g, "")}`;
+  for (let presses = 0; presses < PRESSES_MAX; presses += 1) {
+    const dialogs = globalThis.document.querySelectorAll("dialog");
+    // Forms first: a button closes their dialog.
+    const all = [...dialogs, box].flatMap((root) =>
+      ["form", "details", "button"].flatMap((kind) => root.querySelectorAll(kind)),
+    );
+    const next = all.find((one) => !seen.has(name(one)));
+    if (!next) break;
+    seen.add(name(next));
+    if (next.localName === "details") next.open = true;
+    else next.fire(next.localName === "form" ? "submit" : "click");
+    await settle();
+  }
+  for (const dialog of globalThis.document.querySelectorAll("dialog")) dialog.close();
+}
+
+/** More than any view has to press. */
+const PRESSES_MAX = 120;
+
+const report = () => ({
+  unknown: [...answers.samples.unknown].map(([field, where]) => `${field} ${where}`),
+  wrong: [...answers.wrong],
+});
+
+test("every view of the page is here", () => {
+  const views = readdirSync(folder).filter((name) => /^view_(?!login|missing)/.test(name));
+  assert.deepEqual(views.sort(), Object.keys(PLACES).sort());
+});
+
+for (const [module, places] of Object.entries(PLACES)) {
+  test(`${module} reads and sends what the API has`, async () => {
+    answers.samples.unknown.clear();
+    answers.wrong.clear();
+    for (const place of places) {
+      for (let variant = 0; variant < VARIANTS; variant += 1) {
+        const drawn = await draw(module, place, variant);
+        const faults = drawn.box.querySelectorAll(".failed button").map((one) => one.parentNode.textContent);
+        assert.deepEqual(faults, [], `${place} with variant ${variant}`);
+        assert.ok(drawn.box.querySelectorAll("h1").length === 1, `${place}: ${outline(drawn.box).slice(0, 400)}`);
+        if (variant < 2) await press(drawn.box);
+        drawn.end();
+      }
+      assert.deepEqual(report(), { unknown: [], wrong: [] }, place);
+    }
+  });
+}
+
+test("a field that the API does not send is noted, so that the tests above can fail", () => {
+  const own = new Answers(document, events);
+  const run = own.samples.of({ $ref: "#/components/schemas/Run" }, 0);
+  assert.equal(typeof run.run, "string");
+  assert.equal(run.invented, undefined);
+  assert.deepEqual([...own.samples.unknown.keys()], ["Run.invented"]);
+});
+
+test("a memory shows its value, who stored it, and where the words are from", async () => {
+  const drawn = await draw("view_run.js", "runs/r-1/memory", 2);
+  const text = drawn.box.querySelector('.card[data-key="fact/key-0"]')?.textContent ?? outline(drawn.box);
+  for (const word of ["by-0", "trust-0", "run-0", "value-0"]) assert.ok(text.includes(word), `${word} in ${text}`);
+  drawn.end();
+});
+
+test("pressing everything came to what the page is for", () => {
+  for (const operation of [
+    "POST /api/v1/runs",
+    "POST /api/v1/asks",
+    "POST /api/v1/runs/{run}/answer",
+    "POST /api/v1/approvals/{approval}/answer",
+    "DELETE /api/v1/runs/{run}/rules/{rule}",
+    "PUT /api/v1/runs/{run}/features/{feature}",
+    "POST /api/v1/runs/{run}/revert",
+    "GET /api/v1/runs/{run}/report",
+    "POST /api/v1/runs/{run}/decisions/{decision}/judge",
+    "DELETE /api/v1/runs/{run}/memory",
+    "POST /api/v1/schedules",
+    "POST /api/v1/agents/{agent}/execute",
+  ])
+    assert.ok(answers.asked.has(operation), `${operation} is not among ${[...answers.asked].join(", ")}`);
+});
