@@ -99,6 +99,7 @@ mod tests {
             concurrent_max: 5,
             running: 1,
             pending: 7,
+            queue_max: 9,
             schedules: 3,
             next_wake_ms: None,
         };

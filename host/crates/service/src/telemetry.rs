@@ -9,7 +9,7 @@ use longhaul_core::store::{Batch, Key, Table};
 use longhaul_core::watch::StepContent;
 use longhaul_home::variable;
 use longhaul_records::bus::EventBus;
-use longhaul_records::record::{self, RunRecord};
+use longhaul_records::record::RunRecord;
 use longhaul_telemetry::{Exporter, Stretches, TelemetryConfig, Watcher};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

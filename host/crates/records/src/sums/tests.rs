@@ -23,6 +23,7 @@ fn thought(number: u64, at_ms: u64, model: &str) -> RunEvent {
         usage,
         took_ms: None,
         route: None,
+        details: None,
     };
     RunEvent { run: run(), number, at_ms, event }
 }
