@@ -96,6 +96,7 @@ fn turn(summary: &RunSummary) -> (u64, u64) {
 mod tests {
     use super::*;
     use longhaul_core::project::ProjectStatus;
+    use longhaul_core::supervisor::InvocationUsage;
 
     fn interrupted(name: &str, created_ms: u64, queued_ms: Option<u64>) -> RunSummary {
         RunSummary {
@@ -112,6 +113,11 @@ mod tests {
             wakes_at_ms: None,
             queue_place: None,
             queued_ms,
+            title: "a goal".into(),
+            agents: Vec::new(),
+            spent: InvocationUsage::default(),
+            wall_ms: 0,
+            budget_microdollars: None,
         }
     }
 

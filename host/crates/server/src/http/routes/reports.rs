@@ -13,7 +13,6 @@ use longhaul_api::wire::runs::{Costs, NamedCost, RunCost};
 use longhaul_api::wire::usage::UsageView;
 use longhaul_report::{self as report, ReportFormat};
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 
 /// How a report is written.
