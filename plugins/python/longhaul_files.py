@@ -32,11 +32,11 @@ def note_files(directories):
         _Noted.directories = [_normpath(directory) for directory in directories]
 
 
-def read_files():
-    """Ends; gives the paths in the order in which they were met, without those that the step wrote to."""
-    read, written = _Noted.read, _Noted.written
+def noted_files():
+    """Ends; gives the paths that the step read, without those that it wrote to, and the latter."""
+    read, written = _Noted.read or (), _Noted.written or ()
     _Noted.read = _Noted.written = _Noted.directories = None
-    return [path for path in read or () if path not in written]
+    return {"files": [path for path in read if path not in written], "written": sorted(written)}
 
 
 def _note(event, arguments):

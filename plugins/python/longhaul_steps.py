@@ -23,7 +23,7 @@ import reprlib
 import sys
 
 from longhaul_digest import Captured, marshalled
-from longhaul_files import note_files, read_files
+from longhaul_files import note_files, noted_files
 from longhaul_namespace import Group, Main, State, is_variable
 from longhaul_values import BUILTINS, MAIN, clean, current, held, known, loaded, name_of, pickled, remember, text_of, touch_of_code
 
@@ -313,7 +313,7 @@ def _look_after(hidden_before):
         left -= len(groups[-1].get("blob", ""))
     groups += _hidden_groups(hidden_before, noted)
     fields = {"reads": sorted(noted), "all": current.state.all, "groups": groups, "deleted": sorted(deleted)}
-    return {**fields, "rebound": rebound, "files": read_files()}
+    return {**fields, "rebound": rebound, **noted_files()}
 
 
 def _is_as_it_was(names, value, noted):

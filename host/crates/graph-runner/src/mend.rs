@@ -299,7 +299,10 @@ impl GraphChange<'_> {
         self.opened.write_changed(&mut self.batch)?;
         let before = ReplacedStep { source: Text::keep(&before, &mut self.batch), step: step.clone() };
         let kept = PatchView { step: step.to_string(), source, why: why.clone(), tries, replay: did };
-        self.noted(format!("patched `{step}`: {}", truncate(&why, WHY_BYTES_MAX)), Some(before), Some(kept.clone()))?;
+        // The output of its steps is in their rows, and needs no second place.
+        let replay = ReplaySummary { outputs: Vec::new(), ..kept.replay.clone() };
+        let patch = PatchView { replay, ..kept.clone() };
+        self.noted(format!("patched `{step}`: {}", truncate(&why, WHY_BYTES_MAX)), Some(before), Some(patch))?;
         Ok(kept)
     }
 

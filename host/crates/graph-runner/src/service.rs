@@ -2,6 +2,7 @@
 
 use crate::agents::{OF_AGENT, of_agent};
 use crate::errors::{broken, no_graph};
+use crate::files::FileDigests;
 use crate::opened::{OpenGraph, bytes};
 use crate::runner::LazyExecutor;
 use crate::task::{GraphTask, task_only_looks};
@@ -45,8 +46,9 @@ pub struct GraphService {
 impl GraphService {
     /// The service of a data directory. It reads nothing yet, and loads no interpreter.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, models: Arc<dyn ProjectModels>) -> Self {
-        let runner = LazyExecutor::new(Arc::clone(&store), home.clone());
-        Self { services: Services { store, clock, runner, models }, slots: Mutex::default() }
+        let files = Arc::new(FileDigests::default());
+        let runner = LazyExecutor::new(Arc::clone(&store), home.clone(), Arc::clone(&clock), Arc::clone(&files));
+        Self { services: Services { store, clock, runner, files, models }, slots: Mutex::default() }
     }
 
     /// Handles a request that an agent can make, too. A change is made once for one token.
@@ -150,12 +152,17 @@ impl GraphService {
         let slot = self.slot(name);
         match slot.try_lock() {
             Ok(mut place) => {
-                let opened = self.take(&mut place, name)?;
+                let mut opened = self.take(&mut place, name)?;
+                self.services.look_at_files(&mut opened)?;
                 let seen = view(&opened);
                 *place = Some(opened);
                 Ok(seen)
             }
-            Err(_) => Ok(view(&OpenGraph::load(&*self.services.store, name)?)),
+            Err(_) => {
+                let mut opened = OpenGraph::load(&*self.services.store, name)?;
+                self.services.look_at_files(&mut opened)?;
+                Ok(view(&opened))
+            }
         }
     }
 

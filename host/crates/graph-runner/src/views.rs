@@ -4,10 +4,11 @@ use crate::opened::{OpenGraph, syntax_failure};
 use crate::task::GraphTask;
 use longhaul_core::graph::{GraphAnswer, GraphError, GraphFormat, GraphOperation, StepFailure, StepState, StepView};
 use longhaul_core::text::truncate;
+use longhaul_graph::analysis::VariableName;
 use longhaul_graph::draw;
 use longhaul_graph::graph::{Node, NodeState, StepId};
 use longhaul_graph::replay::{Replay, StepHistory};
-use longhaul_graph::step::{KeptValues, StepEnd, StepReport};
+use longhaul_graph::step::{KeptValues, SHARING, StepEnd, StepReport};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -88,14 +89,8 @@ fn view(opened: &OpenGraph, node: &Node, state: StepState) -> StepView {
         id: node.id.to_string(),
         source: node.source.to_string(),
         state,
-        reads: node.analysis.reads().chain(&node.observed().reads).map(ToString::to_string).collect(),
-        writes: node
-            .analysis
-            .writes()
-            .chain(node.analysis.mutates())
-            .chain(&node.observed().writes)
-            .map(ToString::to_string)
-            .collect(),
+        reads: named(node.analysis.reads().chain(&node.observed().reads)),
+        writes: named(opened.graph().changed_by(&node.id).unwrap_or_default().iter()),
         failure: failure(opened, node, state),
         live_only: live_only(opened, node),
         ..StepView::default()
@@ -110,7 +105,13 @@ fn view(opened: &OpenGraph, node: &Node, state: StepState) -> StepView {
     view
 }
 
+/// The names of variables, without those of what variables share.
+fn named<'a>(names: impl Iterator<Item = &'a VariableName>) -> Vec<String> {
+    names.filter(|name| !name.starts_with(SHARING)).map(ToString::to_string).collect()
+}
+
 fn outcome(view: &mut StepView, report: &StepReport) {
+    view.files = report.files.keys().cloned().collect();
     view.stdout = truncate(&report.stdout, OUTPUT_BYTES_MAX);
     view.stderr = truncate(&report.stderr, OUTPUT_BYTES_MAX);
     view.value = report.result.as_deref().map(|value| truncate(value, VALUE_BYTES_MAX));

@@ -20,8 +20,8 @@ mod tests;
 use crate::analysis::VariableName;
 use crate::graph::{Graph, MissedEdge, NodeState, StepGraphError, StepId};
 use crate::step::{
-    DECIMAL, FILES_MAX, GivenGroup, KeptValues, NAMES_MAX, PrecedingStep, RANDOM, StepEnd, StepReport, StepRequest,
-    ValueGroup,
+    DECIMAL, FILES_MAX, GivenGroup, KeptValues, NAMES_MAX, PrecedingStep, RANDOM, SHARING, StepEnd, StepReport,
+    StepRequest, ValueGroup,
 };
 pub use history::{RUNS_MAX, StepHistory, StepRun};
 use longhaul_core::Digest;
@@ -141,12 +141,16 @@ pub struct Replay {
     changed: BTreeSet<StepId>,
     /// The content of files as it is now, as far as it was told.
     files: BTreeMap<String, Option<Digest>>,
+    /// Files that steps wrote, each with the last of those steps.
+    written: BTreeMap<String, Position>,
     walk: Walk,
 }
 
 /// One walk over the stale steps.
 #[derive(Clone, Default)]
 struct Walk {
+    /// The step that was the last to be asked for or answered.
+    at: Position,
     open: BTreeMap<Position, StepId>,
     blocked: BTreeMap<Position, StepId>,
     asked: Option<Asked>,
@@ -179,6 +183,7 @@ impl Replay {
             failed: BTreeSet::new(),
             changed: BTreeSet::new(),
             files: BTreeMap::new(),
+            written: BTreeMap::new(),
             walk: Walk::default(),
         }
     }
@@ -255,22 +260,40 @@ impl Replay {
     }
 
     /// Takes in the present content of files, none for a file that does not exist. A kept run is a step's result only if
-    /// it read the same content; of a file that is not named here, any content counts as the same. Returns the steps that
-    /// became stale because of it, in replay order.
+    /// it read the same content; of a file that is not named here, any content counts as the same, and so does any of a
+    /// file that this step or a later one wrote. Returns the steps that became stale because of it, in replay order.
+    /// Those of them behind the present place of a walk are part of it.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].
     pub fn set_files(&mut self, files: BTreeMap<String, Option<Digest>>) -> Result<Vec<StepId>, ReplayError> {
         self.files = files;
-        let differs = |history: &StepHistory| history.current.as_ref().is_some_and(|run| !self.has_files_of(run));
-        let readers: Vec<StepId> =
-            self.histories.values().filter(|(_, history)| differs(history)).map(|(id, _)| id.clone()).collect();
+        self.written.clear();
+        for (at, (_, history)) in &self.histories {
+            let written = history.current.iter().flat_map(|run| &run.report.written);
+            self.written.extend(written.map(|path| (path.clone(), *at)));
+        }
+        let differs = |at: Position, history: &StepHistory| {
+            history.current.as_ref().is_some_and(|run| !self.has_files_of(at, run))
+        };
+        let readers: Vec<StepId> = self
+            .histories
+            .iter()
+            .filter(|(at, (_, history))| differs(**at, history))
+            .map(|(_, (id, _))| id.clone())
+            .collect();
         let before: BTreeSet<StepId> = self.graph.stale().into_iter().collect();
         for id in &readers {
             self.graph.mark_stale(id)?;
         }
         let mut stale = self.graph.stale();
         stale.retain(|id| !before.contains(id));
+        for id in &stale {
+            let at = self.graph.node(id)?.position;
+            if at > self.walk.at {
+                self.walk.open.insert(at, id.clone());
+            }
+        }
         Ok(stale)
     }
 
@@ -379,6 +402,7 @@ impl Replay {
     pub fn next(&mut self) -> Result<NextStep, ReplayError> {
         self.walk.asked = None;
         let Some((at, step)) = self.walk.open.pop_first() else { return Ok(NextStep::Done) };
+        self.walk.at = at;
         if let Some(why) = self.why_not(at, &step)? {
             return Ok(NextStep::Skipped { step, why });
         }
@@ -423,6 +447,10 @@ impl Replay {
         let step = report.step.clone();
         let run = Arc::new(self.run_of(asked.at, &asked.request, report)?);
         self.files.extend(run.report.files.clone());
+        for path in &run.report.written {
+            let last = self.written.entry(path.clone()).or_default();
+            *last = asked.at.max(*last);
+        }
         let missed = self.observe(asked.at, &step, &run)?;
         let (stale, is_same) = self.put(asked.at, &step, &run)?;
         self.graph_fresh(&step, &run)?;
@@ -476,11 +504,13 @@ impl Replay {
         run.source == *source
             && !run.is_stopped()
             && inputs::has_values_of(&self.namespace, at, run)
-            && self.has_files_of(run)
+            && self.has_files_of(at, run)
     }
 
-    fn has_files_of(&self, run: &StepRun) -> bool {
-        run.report.files.iter().all(|(path, then)| self.files.get(path).is_none_or(|now| now == then))
+    fn has_files_of(&self, at: Position, run: &StepRun) -> bool {
+        let is_same = |path: &String, then: &Option<Digest>| self.files.get(path).is_none_or(|now| now == then);
+        let is_written = |path: &String| self.written.get(path).is_some_and(|last| *last >= at);
+        run.report.files.iter().all(|(path, then)| is_same(path, then) || is_written(path))
     }
 
     /// True when the current run of a step is not its result any more.
@@ -512,7 +542,7 @@ impl Replay {
     fn observe(&mut self, at: Position, step: &StepId, run: &StepRun) -> Result<Vec<MissedEdge>, ReplayError> {
         let observed = inputs::observed(&self.namespace, at, run);
         let mut missed = self.graph.observe(step, &observed)?;
-        missed.retain(|edge| !edge.variable.starts_with(inputs::SHARING));
+        missed.retain(|edge| !edge.variable.starts_with(SHARING));
         Ok(missed)
     }
 
@@ -712,7 +742,7 @@ fn what_is_wrong(report: &StepReport) -> Option<&'static str> {
     if report.reads.len().max(delta.names().count()).max(report.rebound.len()) > NAMES_MAX {
         return Some("it has too many names");
     }
-    if report.files.len() > FILES_MAX {
+    if report.files.len().max(report.written.len()) > FILES_MAX {
         return Some("it has too many files");
     }
     let mut names = BTreeSet::new();

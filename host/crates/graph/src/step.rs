@@ -17,6 +17,9 @@ pub const RANDOM: &str = "<random>";
 /// The context of Python's `decimal` without its flags, as a variable: it exists after a step changed it.
 pub const DECIMAL: &str = "<decimal>";
 
+/// Begins the name under which the graph knows what a variable shares with others. No variable has such a name.
+pub const SHARING: &str = "<sharing ";
+
 /// The most names of variables in one report. A runner refuses a step that has more.
 pub const NAMES_MAX: usize = 10_000;
 
@@ -169,6 +172,9 @@ pub struct StepReport {
     /// that it listed, each with a digest of the content when it ended; none for a file that did not exist.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Option<Digest>>,
+    /// The files of granted directories that it opened for writing.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub written: BTreeSet<String>,
     /// Its changes that no later step sees, such as `builtins.print`.
     pub unkept: Vec<String>,
     /// Short texts of variables that it had looked up when it raised: at most 20, of 200 characters.
@@ -200,6 +206,7 @@ impl StepReport {
             delta: Delta::default(),
             rebound: BTreeSet::new(),
             files: BTreeMap::new(),
+            written: BTreeSet::new(),
             unkept: Vec::new(),
             values: BTreeMap::new(),
             duration_us: 0,

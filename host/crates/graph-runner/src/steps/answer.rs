@@ -9,7 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use longhaul_core::Digest;
 use longhaul_core::text::truncate;
 use longhaul_graph::VariableName;
-use longhaul_graph::step::{Delta, Exception, FILES_MAX, Frame, KeptValues, NAMES_MAX, StepEnd, StepReport, ValueGroup};
+use longhaul_graph::step::{
+    Delta, Exception, FILES_MAX, Frame, KeptValues, NAMES_MAX, StepEnd, StepReport, ValueGroup,
+};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,6 +43,7 @@ struct StepAnswer {
     rebound: BTreeSet<VariableName>,
     /// Files and directories of the guest that the step read.
     files: Vec<String>,
+    written: Vec<String>,
     unkept: Vec<String>,
     values: BTreeMap<VariableName, String>,
 }
@@ -77,7 +80,7 @@ pub(super) fn read_into(report: &mut StepReport, text: &str) {
         report.blobs = Vec::new();
         report.reads = BTreeSet::new();
         report.rebound = BTreeSet::new();
-        report.files = BTreeMap::new();
+        (report.files, report.written) = (BTreeMap::new(), BTreeSet::new());
         let message = format!("the interpreter answered something else: {}", truncate(&reason, TEXT_BYTES_MAX));
         report.ended = StepEnd::Stopped { limit: None, message };
     }
@@ -88,8 +91,9 @@ fn take(report: &mut StepReport, answer: StepAnswer) -> Result<(), String> {
     check_names(names.chain(&answer.reads).chain(&answer.deleted).chain(&answer.rebound))?;
     report.delta.deleted = answer.deleted;
     report.rebound = answer.rebound;
-    let files = answer.files.into_iter().filter(|path| path.len() <= PATH_BYTES_MAX).take(FILES_MAX);
-    report.files = files.map(|path| (path, None)).collect();
+    let bounded = |paths: Vec<String>| paths.into_iter().filter(|path| path.len() <= PATH_BYTES_MAX).take(FILES_MAX);
+    report.files = bounded(answer.files).map(|path| (path, None)).collect();
+    report.written = bounded(answer.written).collect();
     for said in answer.groups {
         let group = group(said, &mut report.blobs)?;
         report.delta.groups.push(Arc::new(group));

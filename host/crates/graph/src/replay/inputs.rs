@@ -9,13 +9,10 @@ use super::history::StepRun;
 use super::namespace::{Namespace, Position};
 use crate::analysis::VariableName;
 use crate::graph::Observed;
-use crate::step::{StepEnd, StepReport};
+use crate::step::{SHARING, StepEnd, StepReport};
 use longhaul_core::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// Begins the name under which the graph knows what a variable shares with others. No variable has such a name.
-pub(super) const SHARING: &str = "<sharing ";
 
 /// The digests of the values that a run read: none for a name that did not exist.
 type Values = BTreeMap<VariableName, Option<Digest>>;
