@@ -2,7 +2,9 @@
 
 use crate::opened::{OpenGraph, syntax_failure};
 use crate::task::GraphTask;
-use longhaul_core::graph::{GraphAnswer, GraphError, GraphFormat, GraphOperation, StepFailure, StepState, StepView};
+use longhaul_core::graph::{
+    GraphAnswer, GraphError, GraphFormat, GraphOperation, StepFailure, StepFrame, StepState, StepView,
+};
 use longhaul_core::text::truncate;
 use longhaul_graph::analysis::VariableName;
 use longhaul_graph::draw;
@@ -16,6 +18,9 @@ use std::sync::Arc;
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 const VALUE_BYTES_MAX: usize = 10_000;
 const TRACEBACK_BYTES_MAX: usize = 16 << 10;
+
+/// Bytes of the line of a frame.
+const FRAME_BYTES_MAX: usize = 200;
 
 /// Columns of a drawing, and of the name of a step in a note.
 const WIDTH_MAX: usize = 1_000;
@@ -185,6 +190,24 @@ pub(super) fn failure(opened: &OpenGraph, node: &Node, state: StepState) -> Opti
             ..StepFailure::default()
         }),
     }
+}
+
+/// The innermost place in a step that the exception of a step passed through.
+pub(super) fn innermost(opened: &OpenGraph, node: &Node, state: StepState) -> Option<StepFrame> {
+    if state != StepState::Failed {
+        return None;
+    }
+    let report = &history(&opened.replay, &node.id)?.current.as_ref()?.report;
+    let StepEnd::Raised(exception) = &report.ended else { return None };
+    exception.frames.iter().rev().find_map(|frame| {
+        let step = frame.file.strip_prefix("<step ")?.strip_suffix('>')?;
+        let source = source_of(opened, step)?;
+        let at = usize::try_from(frame.line).ok()?.checked_sub(1)?;
+        let line = source.lines().nth(at).unwrap_or_default().trim();
+        let function = if frame.name == "<module>" { String::new() } else { frame.name.clone() };
+        let source = truncate(line, FRAME_BYTES_MAX);
+        Some(StepFrame { step: step.to_owned(), line: frame.line, function, source })
+    })
 }
 
 fn source_of(opened: &OpenGraph, step: &str) -> Option<Arc<str>> {
