@@ -14,6 +14,7 @@ PATH_BYTES_MAX = 4_096
 
 # Kept before any step runs.
 _fspath, _getcwd, _join, _normpath, _getframe = os.fspath, os.getcwd, os.path.join, os.path.normpath, sys._getframe
+_isinstance, _any, _len, _hasattr, _Exception = isinstance, any, len, hasattr, Exception
 _WRITES = os.O_WRONLY, os.O_RDWR
 _LISTS = frozenset(["os.listdir", "os.scandir"])
 _IMPORTS = "<frozen importlib._bootstrap_external>"
@@ -48,11 +49,11 @@ def _note(event, arguments):
         if path is None or "/__pycache__/" in path:
             return
         if event == "open" and _writes(arguments):
-            if len(_Noted.written) < FILES_MAX:
+            if _len(_Noted.written) < FILES_MAX:
                 _Noted.written.add(path)
-        elif len(_Noted.read) < FILES_MAX and not (event in _LISTS and _is_import(_getframe(1))):
+        elif _len(_Noted.read) < FILES_MAX and not (event in _LISTS and _is_import(_getframe(1))):
             _Noted.read[path] = None
-    except Exception:
+    except _Exception:
         # Such as a path that is no text: opening it fails for the step, too.
         return
 
@@ -61,19 +62,19 @@ def _path_of(path):
     """An absolute path; none of a file that is open already, or that is in none of the directories."""
     if path is None:
         path = "."
-    if isinstance(path, int):
+    if _isinstance(path, int):
         return None
     path = _fspath(path)
-    if isinstance(path, bytes):
+    if _isinstance(path, bytes):
         path = path.decode()
     path = _normpath(_join(_getcwd(), path))
-    is_within = any(path == one or path.startswith(one.rstrip("/") + "/") for one in _Noted.directories)
-    return path if is_within and len(path.encode()) <= PATH_BYTES_MAX else None
+    is_within = _any(path == one or path.startswith(one.rstrip("/") + "/") for one in _Noted.directories)
+    return path if is_within and _len(path.encode()) <= PATH_BYTES_MAX else None
 
 
 def _writes(arguments):
-    flags = arguments[2] if len(arguments) > 2 else 0
-    return isinstance(flags, int) and any(flags & flag == flag for flag in _WRITES if flag)
+    flags = arguments[2] if _len(arguments) > 2 else 0
+    return _isinstance(flags, int) and _any(flags & flag == flag for flag in _WRITES if flag)
 
 
 def _is_import(frame):
@@ -81,5 +82,5 @@ def _is_import(frame):
     return frame is not None and frame.f_code.co_filename == _IMPORTS
 
 
-if hasattr(sys, "addaudithook"):
+if _hasattr(sys, "addaudithook"):
     sys.addaudithook(_note)

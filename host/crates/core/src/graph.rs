@@ -390,6 +390,12 @@ pub struct GraphSummary {
     pub changed_ms: u64,
     /// True when it belongs to an agent, which alone may change it.
     pub of_agent: bool,
+    /// The directories that its steps see, as `HOST:GUEST`, with `:ro` behind those that they only read.
+    #[serde(default)]
+    pub directories: Vec<String>,
+    /// The hosts that its steps may reach.
+    #[serde(default)]
+    pub hosts: Vec<String>,
 }
 
 /// One change of a graph.

@@ -8,7 +8,9 @@ use crate::runner::LazyExecutor;
 use crate::task::{GraphTask, task_only_looks};
 use crate::views;
 use crate::work::{GraphChange, Services};
-use longhaul_api::graphs::{AddSteps, CreateGraph, DiagnoseStep, OperateGraph, PatchStep, RunGraph};
+use longhaul_api::graphs::{
+    AddSteps, CreateGraph, DiagnoseStep, GraphPage, OperateGraph, PatchStep, RunGraph, ShowGraph,
+};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::graph::{
     GraphAnswer, GraphChanges, GraphError, GraphFormat, GraphOperation, GraphSummary, GraphVersion, Graphs, PatchView,
@@ -104,6 +106,14 @@ impl GraphService {
     /// When there is no such graph, and when the store fails.
     pub fn steps(&self, name: &str) -> fault::Result<Vec<StepView>> {
         Ok(self.look(name, views::steps)?)
+    }
+
+    /// A graph with a page of its steps.
+    ///
+    /// # Errors
+    /// As [`Self::steps`].
+    pub fn page(&self, request: &ShowGraph) -> fault::Result<GraphPage> {
+        Ok(self.look(&request.name, |opened| views::page(opened, request.offset, request.limit))?)
     }
 
     /// The graph as a text.

@@ -2,8 +2,9 @@
 
 use crate::opened::{OpenGraph, syntax_failure};
 use crate::task::GraphTask;
+use longhaul_api::graphs::GraphPage;
 use longhaul_core::graph::{
-    GraphAnswer, GraphError, GraphFormat, GraphOperation, StepFailure, StepFrame, StepState, StepView,
+    GraphAnswer, GraphError, GraphFormat, GraphOperation, GraphSummary, StepFailure, StepFrame, StepState, StepView,
 };
 use longhaul_core::text::truncate;
 use longhaul_graph::analysis::VariableName;
@@ -32,6 +33,9 @@ const NOTES_MAX: usize = 100;
 /// Dependencies of all steps together that are listed. A list that every step appends to has as many as there are pairs
 /// of steps.
 const EDGES_MAX: usize = 500_000;
+
+/// Dependencies of each step of a page, the nearest of each name.
+const PAGE_EDGES_MAX: usize = 1_000;
 
 /// Answers a read-only request.
 pub(super) fn look(opened: &OpenGraph, task: &GraphTask) -> Result<GraphAnswer, GraphError> {
@@ -87,6 +91,20 @@ pub(super) fn steps(opened: &OpenGraph) -> Vec<StepView> {
     let view =
         |node: &Node| StepView { needs: needs.remove(&node.id).unwrap_or_default(), ..view(opened, node, state(node)) };
     opened.graph().steps().map(view).collect()
+}
+
+/// The graph with a page of its steps.
+pub(super) fn page(opened: &OpenGraph, offset: usize, limit: usize) -> GraphPage {
+    let states = states(&opened.replay);
+    let one = |node: &Node| {
+        let (edges, _) = opened.graph().nearest_edges_into(&node.id, PAGE_EDGES_MAX).unwrap_or_default();
+        let needs = edges.iter().map(|edge| edge.from.to_string()).collect();
+        StepView { needs, ..view(opened, node, states.get(&node.id).copied().unwrap_or_default()) }
+    };
+    let steps = opened.graph().steps().skip(offset).take(limit).map(one).collect();
+    let stale = opened.graph().stale().len();
+    let graph = GraphSummary { stale, ..opened.head.summary() };
+    GraphPage { graph, steps, total: opened.len(), offset }
 }
 
 fn view(opened: &OpenGraph, node: &Node, state: StepState) -> StepView {

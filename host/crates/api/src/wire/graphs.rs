@@ -1,5 +1,6 @@
 //! Graphs of steps of code, and the results of their operations.
 
+use crate::graphs::GraphPage;
 use longhaul_core::graph as inner;
 use serde::Serialize;
 
@@ -326,12 +327,27 @@ pub struct GraphView {
     pub changed_ms: u64,
     /// Whether it belongs to an agent, which alone changes it.
     pub of_agent: bool,
+    /// Directories that its steps see, as `HOST:GUEST`, with `:ro` behind those that they only read.
+    pub directories: Vec<String>,
+    /// Hosts that its steps may reach.
+    pub hosts: Vec<String>,
 }
 
 impl From<inner::GraphSummary> for GraphView {
     fn from(of: inner::GraphSummary) -> Self {
-        let inner::GraphSummary { name, language, version, steps, stale, created_ms, changed_ms, of_agent } = of;
-        Self { name, language, version, steps, stale, created_ms, changed_ms, of_agent }
+        let inner::GraphSummary {
+            name,
+            language,
+            version,
+            steps,
+            stale,
+            created_ms,
+            changed_ms,
+            of_agent,
+            directories,
+            hosts,
+        } = of;
+        Self { name, language, version, steps, stale, created_ms, changed_ms, of_agent, directories, hosts }
     }
 }
 
@@ -347,6 +363,13 @@ pub struct GraphDetails {
     pub total: usize,
     /// Steps before this page.
     pub offset: usize,
+}
+
+impl From<GraphPage> for GraphDetails {
+    fn from(of: GraphPage) -> Self {
+        let GraphPage { graph, steps, total, offset } = of;
+        Self { graph: graph.into(), steps: steps.into_iter().map(Into::into).collect(), total, offset }
+    }
 }
 
 /// A change of a step, and the run that followed it.
