@@ -17,6 +17,8 @@ import { parseArgs } from "node:util";
 import { componentize } from "componentize-qjs";
 import { build } from "esbuild";
 
+import { withStackLimit } from "./stack.mjs";
+
 /** Modules that the host serves: those of the contract, which stay imports. */
 const HOST_MODULES = ["longhaul:*", "wasi:*"];
 
@@ -126,7 +128,7 @@ async function makeComponent({ wit, world }, jsSource) {
   cpSync(wit, witPath, { recursive: true });
   withoutHttp(join(witPath, "worlds.wit"));
   const { component } = await componentize({ witPath, world, jsSource, sync: true });
-  return component;
+  return withStackLimit(component);
 }
 
 /**
