@@ -440,6 +440,13 @@ class Timer {
   }
 }
 
+/** Makes an error of a listener that of the run, once the running job is through. */
+export function failLater(error) {
+  nextTick(() => {
+    throw error;
+  });
+}
+
 /** The clock of the timers: `now` and `sleep`, in milliseconds. */
 export function setClock(given) {
   clock = given;

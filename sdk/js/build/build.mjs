@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import { componentize } from "componentize-qjs";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 
 import { withStackLimit } from "./stack.mjs";
 
@@ -61,6 +61,19 @@ const NO_NODE = {
       }
       const instead = INSTEAD[name] ?? "use a package in plain JavaScript, or a tool that an agent calls";
       return { errors: [{ text: `\`${path}\` is a module of Node, which a plugin does not have; ${instead}` }] };
+    });
+  },
+};
+
+/** The engine keeps the text of each function in the image, so the tools' own packages go in without what people read. */
+const SMALL_PACKAGES = {
+  name: "small-packages",
+  setup(build) {
+    const own = fileURLToPath(new URL("node_modules/", import.meta.url));
+    build.onLoad({ filter: /\.m?js$/ }, async ({ path }) => {
+      if (!path.startsWith(own)) return undefined;
+      const { code } = await transform(readFileSync(path, "utf8"), { minify: true, target: LANGUAGE, charset: "utf8" });
+      return { contents: code, loader: "js" };
     });
   },
 };
@@ -112,7 +125,7 @@ async function bundle({ entry, world, paths }) {
     external: HOST_MODULES,
     nodePaths: [packages, ...paths, fileURLToPath(new URL("node_modules", import.meta.url))],
     logLevel: "warning",
-    plugins: [NO_NODE],
+    plugins: [NO_NODE, SMALL_PACKAGES],
   });
   const role = world.replace(/-plugin$/, "");
   const [{ exports }] = Object.values(result.metafile.outputs);
