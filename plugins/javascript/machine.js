@@ -24,7 +24,7 @@ import { makeRandom } from "./random.js";
 import { HELPERS } from "./rewrite.js";
 import { excerpt, forgetSources, here, installStacks, MAIN_NAME } from "./stack.js";
 import { TextDecoder, TextEncoder } from "./utf8.js";
-import { url, URL, URLSearchParams } from "./web.js";
+import { url } from "./web.js";
 
 /** Evaluates in the global scope; a script may have put another `eval` in its place. */
 const evaluate = globalThis.eval;
@@ -233,8 +233,6 @@ function installGlobals() {
     crypto,
     Buffer,
     Intl,
-    URL,
-    URLSearchParams,
     ...events.globals,
     Promise: jobs.Promise,
     queueMicrotask: jobs.queueMicrotask,
@@ -256,11 +254,23 @@ function installGlobals() {
     [HELPERS]: makeHelpers(),
   };
   for (const [name, value] of Object.entries(globals)) setGlobal(name, value);
+  for (const name of ["URL", "URLSearchParams"]) setLazyGlobal(name, () => url()[name]);
   define(Math, "random", random.next);
   installLocales(define);
   define(Array, "fromAsync", jobs.arrayFromAsync);
   // The doors of the tool chain, which no script knows.
   for (const name of ["__cqjs", "wit"]) delete globalThis[name];
+}
+
+/** A global that is made when it is first asked for. */
+function setLazyGlobal(name, make) {
+  const get = () => {
+    const value = make();
+    if (value !== undefined) setGlobal(name, value);
+    return value;
+  };
+  const set = (value) => setGlobal(name, value);
+  Object.defineProperty(globalThis, name, { get, set, configurable: true, enumerable: false });
 }
 
 function setGlobal(name, value) {
@@ -387,6 +397,8 @@ function makeBuiltins() {
     process,
     readline: readline.readline,
     "readline/promises": readline.promises,
-    url,
+    get url() {
+      return url();
+    },
   };
 }

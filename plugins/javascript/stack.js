@@ -9,6 +9,9 @@ const ENGINE_NAME = "<input>";
 const OWN_PREFIX = "componentize-qjs:";
 const FRAMES_MAX = 16;
 
+/** In the global scope; a script may have put another `eval` in its place. */
+const evaluate = globalThis.eval;
+
 /** What was evaluated, in order: its name, its lines, and the line before its first. */
 const sources = [];
 
@@ -29,6 +32,11 @@ export function place(name, text) {
   const before = sources.reduce((sum, source) => sum + source.lines.length, 0);
   sources.push({ name, lines: text.split("\n"), before });
   return "\n".repeat(before);
+}
+
+/** Evaluates code of this plugin that is kept as text, and gives its exports. */
+export function evaluateOwn(name, text) {
+  return evaluate(`${place(OWN_PREFIX + name, text)}(function () { ${text}; return made; })()`);
 }
 
 /** The columns of a rewritten source are not those that its author sees. */
@@ -59,17 +67,19 @@ export function excerpt(stack) {
 }
 
 function frames(sites) {
-  const found = sites.map((site) => ({
-    file: site.getFileName(),
-    name: site.getFunctionName(),
-    line: site.getLineNumber(),
-    column: site.getColumnNumber(),
-  }));
+  const found = sites.map((site) =>
+    locate({
+      file: site.getFileName(),
+      name: site.getFunctionName(),
+      line: site.getLineNumber(),
+      column: site.getColumnNumber(),
+    }),
+  );
   const isOwn = (frame) => typeof frame?.file === "string" && frame.file.startsWith(OWN_PREFIX);
   const isNative = (frame) => typeof frame.file !== "string";
   // A native frame right above one of ours was called by us: the `eval` of the source, for one.
   const kept = found.filter((frame, at) => !isOwn(frame) && !(isNative(frame) && isOwn(found[at + 1])));
-  return kept.map(locate);
+  return kept;
 }
 
 function locate(frame) {

@@ -2,7 +2,9 @@
 //
 // Lines stay what they were, so that errors name the line of the source. Decorators and namespaces are not supported.
 
-import { transform } from "sucrase";
+import text from "./lazy/types.js?text";
+
+import { evaluateOwn } from "./stack.js";
 
 const ENDING = /\.[mc]?ts$/;
 
@@ -11,10 +13,13 @@ export function isTypeScript(name) {
   return ENDING.test(name);
 }
 
+let sucrase;
+
 /** Throws a SyntaxError with `at`, the line and column, where the source cannot be read. */
 export function withoutTypes(source) {
+  sucrase ??= evaluateOwn("sucrase", text);
   try {
-    return transform(source, { transforms: ["typescript"], disableESTransforms: true, preserveDynamicImport: true }).code;
+    return sucrase.transform(source, { transforms: ["typescript"], disableESTransforms: true, preserveDynamicImport: true }).code;
   } catch (error) {
     if (error.loc === undefined) throw error;
     const text = error.message.replace(/^Error transforming [^:]*: /, "").replace(/ \(\d+:\d+\)$/, "");

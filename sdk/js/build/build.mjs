@@ -78,6 +78,35 @@ const SMALL_PACKAGES = {
   },
 };
 
+/** `import text from "./FILE?text"`: the bundle of a module as text, for code that is evaluated only when it is needed. */
+const AS_TEXT = {
+  name: "as-text",
+  setup(outer) {
+    outer.onResolve({ filter: /\?text$/ }, ({ path, resolveDir }) => ({
+      path: resolve(resolveDir, path.slice(0, -"?text".length)),
+      namespace: AS_TEXT.name,
+    }));
+    outer.onLoad({ filter: /.*/, namespace: AS_TEXT.name }, async ({ path }) => {
+      const { nodePaths, platform, mainFields, target, charset } = outer.initialOptions;
+      const result = await build({
+        entryPoints: [path],
+        bundle: true,
+        write: false,
+        minify: true,
+        format: "iife",
+        globalName: "made",
+        nodePaths,
+        platform,
+        mainFields,
+        target,
+        charset,
+        plugins: [NO_NODE],
+      });
+      return { contents: result.outputFiles[0].text, loader: "text", watchFiles: [path] };
+    });
+  },
+};
+
 const scratch = mkdtempSync(join(tmpdir(), "longhaul-js-"));
 try {
   const options = readOptions();
@@ -125,7 +154,7 @@ async function bundle({ entry, world, paths }) {
     external: HOST_MODULES,
     nodePaths: [packages, ...paths, fileURLToPath(new URL("node_modules", import.meta.url))],
     logLevel: "warning",
-    plugins: [NO_NODE, SMALL_PACKAGES],
+    plugins: [NO_NODE, AS_TEXT, SMALL_PACKAGES],
   });
   const role = world.replace(/-plugin$/, "");
   const [{ exports }] = Object.values(result.metafile.outputs);
