@@ -91,11 +91,8 @@ function table(data, wanted) {
 
 function framed(head, body) {
   const widths = head.map((name, at) => Math.max(...[name, ...body.map((row) => row[at])].map(widthOf)) + 2);
-  const centred = (text, width) => {
-    const left = Math.floor((width - widthOf(text)) / 2);
-    return " ".repeat(left) + text + " ".repeat(width - widthOf(text) - left);
-  };
-  const line = (row) => `│${row.map((text, at) => centred(text, widths[at])).join("│")}│`;
+  const padded = (text, width) => ` ${text}${" ".repeat(width - widthOf(text) - 1)}`;
+  const line = (row) => `│${row.map((text, at) => padded(text, widths[at])).join("│")}│`;
   const rule = (left, middle, right) => left + widths.map((width) => "─".repeat(width)).join(middle) + right;
   return [rule("┌", "┬", "┐"), line(head), rule("├", "┼", "┤"), ...body.map(line), rule("└", "┴", "┘")].join("\n");
 }

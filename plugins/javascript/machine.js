@@ -85,8 +85,8 @@ class Run {
     random.forget();
     this.#guard(() => this.#runMain());
     this.#guard(() => jobs.drain((reason) => this.#fail(reason)));
-    if (this.#isWaiting && !this.#hasEnded) this.#warnOfWaiting();
     for (const callback of this.#onExit) this.#guard(() => callback(this.exitCode ?? 0));
+    if (this.#isWaiting && !this.#hasEnded) this.#warnOfWaiting();
     this.#end(this.exitCode ?? 0);
   }
 

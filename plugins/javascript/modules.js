@@ -90,7 +90,7 @@ export function read(name, source, options) {
   const lines = place(name, source);
   try {
     const rewritten = rewrite(options.isTyped ? withoutTypes(source) : source, options);
-    if (rewritten.text !== source) markRewritten(name);
+    if (rewritten.text !== source) markRewritten(name, rewritten.text);
     return { ...rewritten, lines };
   } catch (error) {
     const { line, column } = error.at ?? { line: 1, column: 1 };

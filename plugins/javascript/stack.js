@@ -4,6 +4,7 @@
 // line tells the source. Frames of this plugin are left out.
 
 import { describeError } from "./inspect.js";
+import { reword } from "./messages.js";
 
 const ENGINE_NAME = "<input>";
 const OWN_PREFIX = "componentize-qjs:";
@@ -20,7 +21,11 @@ export const MAIN_NAME = "<javascript>";
 /** Makes errors carry stacks of this form. */
 export function installStacks() {
   Error.stackTraceLimit = FRAMES_MAX;
-  Error.prepareStackTrace = (error, sites) => [describeError(error), ...frames(sites).map(showFrame)].join("\n");
+  Error.prepareStackTrace = (error, sites) => {
+    const found = frames(sites);
+    reword(error, found[0]?.text, found[0]?.textColumn);
+    return [describeError(error), ...found.map(showFrame)].join("\n");
+  };
 }
 
 export function forgetSources() {
@@ -40,8 +45,8 @@ export function evaluateOwn(name, text) {
 }
 
 /** The columns of a rewritten source are not those that its author sees. */
-export function markRewritten(name) {
-  sources.find((source) => source.name === name).isRewritten = true;
+export function markRewritten(name, text) {
+  sources.findLast((source) => source.name === name).rewritten = text.split("\n");
 }
 
 /** Where the running code is, innermost first. */
@@ -86,8 +91,10 @@ function locate(frame) {
   if (frame.file !== ENGINE_NAME) return frame;
   const source = sources.findLast((source) => source.before < frame.line);
   if (source === undefined) return frame;
-  const column = source.isRewritten ? undefined : frame.column;
-  return { ...frame, file: source.name, line: frame.line - source.before, column };
+  const line = frame.line - source.before;
+  const text = (source.rewritten ?? source.lines)[line - 1];
+  const column = source.rewritten ? undefined : frame.column;
+  return { ...frame, file: source.name, line, column, text, textColumn: frame.column };
 }
 
 function showFrame({ file, name, line, column }) {

@@ -110,7 +110,7 @@ export class DateTimeFormat {
       const text = String(at.getUTCMilliseconds()).padStart(3, "0");
       parts.push({ type: "fractionalSecond", value: text.slice(0, fractionalSecondDigits) });
     }
-    if (hour && this.#is12) parts.push(literal("\u202f"), { type: "dayPeriod", value: this.#period(hours) });
+    if (hour && this.#is12) parts.push(literal(" "), { type: "dayPeriod", value: this.#period(hours) });
     if (timeZoneName) parts.push(...(parts.length > 0 ? [literal(" ")] : []), { type: "timeZoneName", value: this.#zoneName(timeZoneName) });
     return parts;
   }
