@@ -8,6 +8,7 @@ error, which names paths and versions, is not. A program that takes longer than 
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -20,7 +21,7 @@ ENVIRONMENT = {"PATH": None, "HOME": "/", "TZ": "UTC", "LANG": "C.UTF-8", "PYTHO
 
 def record(language, directory):
     command = COMMANDS[language]
-    environment = ENVIRONMENT | {"PATH": __import__("os").environ["PATH"]}
+    environment = ENVIRONMENT | {"PATH": os.environ["PATH"]}
 
     def run(*arguments):
         return subprocess.run([command, *arguments], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
@@ -29,7 +30,7 @@ def record(language, directory):
     version = run("--version").stdout.decode().split()[-1]
     programs = {}
     for path in sorted((HERE / language).iterdir()):
-        if path.name == "expected.json":
+        if path.name in ("differences.txt", "expected.json"):
             continue
         ran = run(str(path))
         programs[path.name] = {"exit_code": ran.returncode, "stdout": ran.stdout.decode("utf-8", "replace")}

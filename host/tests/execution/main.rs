@@ -8,3 +8,4 @@ mod exec;
 mod graph;
 mod graph_equivalence;
 mod graph_steps;
+mod programs;
