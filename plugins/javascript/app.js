@@ -29,13 +29,14 @@ const PARAMETERS = {
       additionalProperties: { type: "string" },
       description: "modules by file name, such as helper.js",
     },
+    typescript: { type: "boolean", description: "whether the source is TypeScript, whose types are taken out" },
     context: { type: "object", description: "what the source sees as CONTEXT" },
   },
   required: ["source"],
   additionalProperties: false,
 };
 
-const TYPES = { source: "string", stdin: "string", timeout: "number", files: "object", context: "object" };
+const TYPES = { source: "string", stdin: "string", timeout: "number", files: "object", typescript: "boolean", context: "object" };
 
 const INFO = {
   id: "javascript",

@@ -76,7 +76,24 @@ function formatValue(view, value, level, isNested = level > 0) {
     if (!view.circular.has(value)) view.circular.set(value, view.circular.size + 1);
     return `[Circular *${view.circular.get(value)}]`;
   }
+  const custom = value[CUSTOM];
+  if (typeof custom === "function" && custom !== inspect) {
+    const shown = Reflect.apply(custom, value, [view.depthMax - level, { depth: view.depthMax - level }, inspect]);
+    if (typeof shown !== "object") return String(shown).replaceAll("\n", `\n${" ".repeat(view.indent)}`);
+    if (shown !== value) return formatValue(view, shown, level);
+  }
   return formatObject(view, value, level);
+}
+
+/** A method by this name shows an object, in Node and here. */
+const CUSTOM = Symbol.for("nodejs.util.inspect.custom");
+
+/** Makes `show` the way in which objects of `prototype` look. */
+export function inspectable(prototype, show) {
+  const value = function (depth, options, inspect) {
+    return show(this, inspect);
+  };
+  Object.defineProperty(prototype, CUSTOM, { value, writable: true, configurable: true });
 }
 
 function formatPrimitive(view, value, isNested) {

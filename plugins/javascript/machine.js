@@ -5,22 +5,35 @@
 // tries to swallow, such as its own exit, still is the end: nothing that it prints afterwards is kept.
 
 import { assert } from "./assert.js";
+import { Buffer } from "./buffer.js";
+import { structuredClone } from "./clone.js";
+import { makeConsole } from "./console.js";
+import { makeCrypto, makeNodeCrypto } from "./crypto.js";
+import { makeEvents } from "./events.js";
 import { makeFs, workingDirectory } from "./files.js";
 import * as host from "./host.js";
-import { format, inspect } from "./inspect.js";
+import { inspect } from "./inspect.js";
+import { installLocales, Intl } from "./intl.js";
 import * as jobs from "./jobs.js";
+import { makeReadline } from "./lines.js";
 import { moduleHelpers, Modules, read } from "./modules.js";
+import { makeNodeModules } from "./node.js";
 import { Output } from "./output.js";
+import { makePath } from "./path.js";
 import { makeRandom } from "./random.js";
 import { HELPERS } from "./rewrite.js";
 import { excerpt, forgetSources, here, installStacks, MAIN_NAME } from "./stack.js";
 import { TextDecoder, TextEncoder } from "./utf8.js";
+import { url } from "./web.js";
 
 /** Evaluates in the global scope; a script may have put another `eval` in its place. */
 const evaluate = globalThis.eval;
 
 /** How many looks a loop takes before it asks what time it is. */
 const TICKS_PER_LOOK = 500;
+
+/** Node's, when nothing is left to do and the top of a module still waits. */
+const UNSETTLED_EXIT_CODE = 13;
 
 /** See "What a script finds" in the README. */
 const NO_FETCH =
@@ -41,8 +54,12 @@ class Run {
   #isCheck;
   #modules;
   #stdin;
-  #exitCode = 0;
+  /** None until the script sets it. */
+  #exitCode;
   #hasEnded = false;
+  /** True while the top of the source waits for a promise. */
+  #isWaiting = false;
+  #waitsAt = 0;
   #deadline;
   #ticks = 0;
   #onExit = [];
@@ -68,15 +85,29 @@ class Run {
     random.forget();
     this.#guard(() => this.#runMain());
     this.#guard(() => jobs.drain((reason) => this.#fail(reason)));
-    for (const callback of this.#onExit) this.#guard(() => callback(this.#exitCode));
-    this.#end(this.#exitCode);
+    for (const callback of this.#onExit) this.#guard(() => callback(this.exitCode ?? 0));
+    if (this.#isWaiting && !this.#hasEnded) this.#warnOfWaiting();
+    this.#end(this.exitCode ?? 0);
+  }
+
+  /** Notes the line of the source whose promise is waited for at its top. */
+  waitAt(line, value) {
+    this.#waitsAt = line;
+    return value;
+  }
+
+  /** Nothing is left that could settle the promise: as Node says it, with its exit code. */
+  #warnOfWaiting() {
+    const text = this.#request.source.split("\n")[this.#waitsAt - 1] ?? "";
+    this.stderr.write(`Warning: Detected unsettled top-level await at ${MAIN_NAME}:${this.#waitsAt}\n${text}\n\n\n\n`);
+    this.exitCode ??= UNSETTLED_EXIT_CODE;
   }
 
   result() {
     return {
       stdout: this.stdout.text,
       stderr: this.stderr.text,
-      exitCode: this.#exitCode,
+      exitCode: this.#exitCode ?? 0,
       truncated: this.stdout.truncated || this.stderr.truncated,
     };
   }
@@ -86,7 +117,7 @@ class Run {
   }
 
   set exitCode(code) {
-    this.#exitCode = toExitCode(code ?? 0);
+    this.#exitCode = code === undefined || code === null ? undefined : toExitCode(code);
   }
 
   get stdin() {
@@ -101,7 +132,7 @@ class Run {
   }
 
   exit(code) {
-    const exitCode = toExitCode(code ?? this.#exitCode);
+    const exitCode = toExitCode(code ?? this.#exitCode ?? 0);
     if (this.#hasEnded) throw new jobs.Signal();
     // A module that exits while it is loaded must not pass its check.
     const frame = this.#isCheck && exitCode === 0 ? here().find(({ file }) => isOfWork(file)) : undefined;
@@ -132,10 +163,12 @@ class Run {
   }
 
   #runMain() {
-    const { source, timeout } = this.#request;
-    const { text, lines, isAsync } = read(MAIN_NAME, source, { isTimed: timeout !== undefined, isMain: true });
-    if (!isAsync) evaluate(lines + text);
-    else jobs.runAsync(evaluate(`${lines}(function* () { ${text}\n})`), globalThis).catch((error) => this.#fail(error));
+    const { source, timeout, typescript = false } = this.#request;
+    const { text, lines, isAsync } = read(MAIN_NAME, source, { isTimed: timeout !== undefined, isMain: true, isTyped: typescript });
+    if (!isAsync) return void evaluate(lines + text);
+    this.#isWaiting = true;
+    const main = jobs.runAsync(evaluate(`${lines}(function* () { ${text}\n})`), globalThis);
+    main.then(() => (this.#isWaiting = false), (error) => this.#fail(error));
   }
 
   /** Runs `action` unless the run has ended, and makes an error of it the end. */
@@ -182,6 +215,9 @@ class Run {
 
 const random = makeRandom(() => host.randomBytes(16));
 const process = makeProcess();
+const console = makeConsole({ out: () => run.stdout, err: () => run.stderr, now: host.now });
+const crypto = makeCrypto(host.randomBytes, (action) => new jobs.Promise((resolve) => resolve(action())));
+const events = makeEvents({ setTimeout: jobs.setTimeout, Promise: jobs.Promise, report: jobs.failLater });
 const BUILTINS = makeBuiltins();
 
 jobs.setClock({ now: host.now, sleep: (ms) => run.sleep(ms) });
@@ -191,10 +227,13 @@ installGlobals();
 function installGlobals() {
   const main = { id: ".", filename: MAIN_NAME, exports: {}, loaded: false };
   const globals = {
-    console: makeConsole(),
+    console,
     process,
     performance: { now: () => host.now() - run.start },
-    crypto: makeCrypto(),
+    crypto,
+    Buffer,
+    Intl,
+    ...events.globals,
     Promise: jobs.Promise,
     queueMicrotask: jobs.queueMicrotask,
     setTimeout: jobs.setTimeout,
@@ -203,7 +242,7 @@ function installGlobals() {
     clearTimeout: jobs.clearTimer,
     clearInterval: jobs.clearTimer,
     clearImmediate: jobs.clearTimer,
-    structuredClone: (value) => clone(value, new Map()),
+    structuredClone,
     fetch: () => jobs.Promise.reject(new Error(NO_FETCH)),
     TextDecoder,
     TextEncoder,
@@ -215,10 +254,23 @@ function installGlobals() {
     [HELPERS]: makeHelpers(),
   };
   for (const [name, value] of Object.entries(globals)) setGlobal(name, value);
+  for (const name of ["URL", "URLSearchParams"]) setLazyGlobal(name, () => url()[name]);
   define(Math, "random", random.next);
+  installLocales(define);
   define(Array, "fromAsync", jobs.arrayFromAsync);
   // The doors of the tool chain, which no script knows.
   for (const name of ["__cqjs", "wit"]) delete globalThis[name];
+}
+
+/** A global that is made when it is first asked for. */
+function setLazyGlobal(name, make) {
+  const get = () => {
+    const value = make();
+    if (value !== undefined) setGlobal(name, value);
+    return value;
+  };
+  const set = (value) => setGlobal(name, value);
+  Object.defineProperty(globalThis, name, { get, set, configurable: true, enumerable: false });
 }
 
 function setGlobal(name, value) {
@@ -233,7 +285,7 @@ function define(target, name, value) {
 function makeHelpers() {
   const importLater = (require, name) => jobs.Promise.resolve().then(() => moduleHelpers.import(require, String(name)));
   const { asyncGenerator, awaited, delegate, loop, runAsync } = jobs;
-  return { ...moduleHelpers, asyncGenerator, awaited, delegate, importLater, loop, runAsync, tick: () => run.tick() };
+  return { ...moduleHelpers, asyncGenerator, awaited, delegate, importLater, loop, runAsync, tick: () => run.tick(), waitAt: (line, value) => run.waitAt(line, value) };
 }
 
 function makeProcess() {
@@ -304,51 +356,6 @@ function makeStdin() {
   return stdin;
 }
 
-function makeConsole() {
-  let indent = "";
-  const counts = new Map();
-  const starts = new Map();
-  const print = (output, args) => {
-    if (output.isFull) return;
-    const text = format(args);
-    output.write(indent === "" ? `${text}\n` : `${indent}${text.replaceAll("\n", `\n${indent}`)}\n`);
-  };
-  const out = (...args) => print(run.stdout, args);
-  const err = (...args) => print(run.stderr, args);
-  const since = (label) => `${label}: ${(host.now() - (starts.get(label) ?? host.now())).toFixed(3)}ms`;
-  return {
-    log: out,
-    info: out,
-    debug: out,
-    error: err,
-    warn: err,
-    dir: (value, options) => out(inspect(value, options)),
-    table: out,
-    trace: (...args) => err(`Trace: ${format(args)}\n${new Error().stack.split("\n").slice(1).join("\n")}`),
-    assert: (condition, ...args) => {
-      if (!condition) err(args.length > 0 ? `Assertion failed: ${format(args)}` : "Assertion failed");
-    },
-    count: (label = "default") => {
-      counts.set(label, (counts.get(label) ?? 0) + 1);
-      out(`${label}: ${counts.get(label)}`);
-    },
-    countReset: (label = "default") => counts.delete(label),
-    time: (label = "default") => starts.set(label, host.now()),
-    timeLog: (label = "default") => out(since(label)),
-    timeEnd: (label = "default") => {
-      out(since(label));
-      starts.delete(label);
-    },
-    group: (...args) => {
-      if (args.length > 0) out(...args);
-      indent += "  ";
-    },
-    groupEnd: () => {
-      indent = indent.slice(2);
-    },
-  };
-}
-
 function showError(error) {
   try {
     if (!(error instanceof Error)) return `Uncaught ${inspect(error)}\n`;
@@ -368,109 +375,30 @@ function isOfWork(file) {
   return typeof file === "string" && file !== MAIN_NAME;
 }
 
-function delay(ms, value) {
-  return new jobs.Promise((resolve) => jobs.setTimeout(resolve, ms, value));
-}
-
-function makeCrypto() {
-  return {
-    getRandomValues(array) {
-      const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-      bytes.set(host.randomBytes(bytes.length));
-      return array;
-    },
-    randomUUID() {
-      const bytes = host.randomBytes(16);
-      bytes[6] = (bytes[6] & 0x0f) | 0x40;
-      bytes[8] = (bytes[8] & 0x3f) | 0x80;
-      const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-      return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
-    },
-  };
-}
-
 function makeBuiltins() {
-  const util = {
-    inspect,
-    format: (...args) => format(args),
-    isDeepStrictEqual: (one, other) => {
-      try {
-        assert.deepStrictEqual(one, other);
-        return true;
-      } catch {
-        return false;
-      }
-    },
-    promisify:
-      (action) =>
-      (...args) =>
-        new jobs.Promise((resolve, reject) => {
-          action(...args, (error, value) => (error ? reject(error) : resolve(value)));
-        }),
-  };
+  const readline = makeReadline({
+    read: () => run.readStdin(),
+    write: (text) => run.stdout.write(text),
+    later: (callback) => jobs.setTimeout(callback, 1),
+    EventEmitter: events.EventEmitter,
+    Promise: jobs.Promise,
+    asyncGenerator: jobs.asyncGenerator,
+  });
+  const fs = makeFs(() => run.stdin);
   return {
+    ...makeNodeModules({ assert, events: events.EventEmitter, fs, jobs, process, TextDecoder, TextEncoder }),
     assert,
     "assert/strict": assert.strict,
-    fs: makeFs(() => run.stdin),
-    path: makePath(),
+    buffer: { Buffer },
+    console,
+    crypto: makeNodeCrypto(crypto, host.randomBytes),
+    fs,
+    path: makePath(workingDirectory),
     process,
-    "timers/promises": { setTimeout: delay },
-    util,
+    readline: readline.readline,
+    "readline/promises": readline.promises,
+    get url() {
+      return url();
+    },
   };
-}
-
-function makePath() {
-  const join = (...parts) => normalize(parts.filter((part) => part !== "").join("/"));
-  const normalize = (path) => {
-    const isAbsolute = path.startsWith("/");
-    const kept = [];
-    for (const part of path.split("/")) {
-      if (part === ".." && kept.length > 0 && kept.at(-1) !== "..") kept.pop();
-      else if (part === ".." ? !isAbsolute : part !== "" && part !== ".") kept.push(part);
-    }
-    return (isAbsolute ? "/" : "") + kept.join("/") || ".";
-  };
-  const basename = (path, ending = "") => {
-    const name = path.replace(/\/+$/, "").split("/").at(-1);
-    return ending !== "" && name !== ending && name.endsWith(ending) ? name.slice(0, -ending.length) : name;
-  };
-  return {
-    sep: "/",
-    join,
-    normalize,
-    basename,
-    dirname: (path) => path.replace(/\/+[^/]*\/*$/, "") || (path.startsWith("/") ? "/" : "."),
-    extname: (path) => /(?<=[^/])\.[^./]*$/.exec(basename(path))?.[0] ?? "",
-    isAbsolute: (path) => path.startsWith("/"),
-    resolve: (...parts) => parts.reduce((at, part) => (part.startsWith("/") ? normalize(part) : join(at, part)), workingDirectory()),
-  };
-}
-
-/** `structuredClone`, for what has no functions in it. */
-function clone(value, seen) {
-  if (typeof value === "function" || typeof value === "symbol") throw new TypeError(`${String(value)} could not be cloned.`);
-  if (typeof value !== "object" || value === null) return value;
-  if (seen.has(value)) return seen.get(value);
-  const copy = emptyCopy(value);
-  seen.set(value, copy);
-  const deeper = (inner) => clone(inner, seen);
-  if (value instanceof Map) for (const [key, item] of value) copy.set(deeper(key), deeper(item));
-  else if (value instanceof Set) for (const item of value) copy.add(deeper(item));
-  else if (Array.isArray(value) || !isBoxed(value)) for (const key of Object.keys(value)) copy[key] = deeper(value[key]);
-  return copy;
-}
-
-/** Whether what matters of `value` is not in its properties. */
-function isBoxed(value) {
-  return [Date, RegExp, ArrayBuffer, Error].some((Kind) => value instanceof Kind) || ArrayBuffer.isView(value);
-}
-
-function emptyCopy(value) {
-  if (value instanceof Date) return new Date(value);
-  if (value instanceof RegExp) return new RegExp(value.source, value.flags);
-  if (value instanceof Error) return new Error(value.message);
-  if (value instanceof ArrayBuffer || ArrayBuffer.isView(value)) return value.slice();
-  if (value instanceof Map) return new Map();
-  if (value instanceof Set) return new Set();
-  return Array.isArray(value) ? new Array(value.length) : {};
 }

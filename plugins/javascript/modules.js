@@ -8,9 +8,10 @@ import { isFile, readText } from "./files.js";
 import { describeError, MODULE_MARK } from "./inspect.js";
 import { rewrite } from "./rewrite.js";
 import { markRewritten, place } from "./stack.js";
+import { isTypeScript, withoutTypes } from "./typescript.js";
 
 const WORK = "/work";
-const ENDINGS = ["", ".js", ".mjs", ".cjs", ".json", "/index.js", "/index.mjs"];
+const ENDINGS = ["", ".js", ".mjs", ".cjs", ".ts", ".mts", ".json", "/index.js", "/index.mjs", "/index.ts"];
 
 /** Of `files` by name and, where that is granted, of `/work`. */
 export class Modules {
@@ -46,7 +47,9 @@ export class Modules {
     const isRelative = /^\.{0,2}\//.test(name) || name === "." || name === "..";
     const path = name.startsWith("/") ? name : isRelative ? `${from}/${name}` : name;
     const bases = path.startsWith("/") ? [normal(path)] : [normal(path), normal(`${WORK}/${path}`)];
-    return bases.flatMap((base) => ENDINGS.map((ending) => base + ending));
+    // In TypeScript an import names the file that its module will be.
+    const typed = bases.filter((base) => /\.[mc]?js$/.test(base)).map((base) => base.replace(/js$/, "ts"));
+    return [...bases.flatMap((base) => ENDINGS.map((ending) => base + ending)), ...typed];
   }
 
   #find(from, name) {
@@ -75,7 +78,7 @@ export class Modules {
   }
 
   #run(module, path, source) {
-    const { text, lines } = read(path, source, { isTimed: this.#isTimed, isMain: false });
+    const { text, lines } = read(path, source, { isTimed: this.#isTimed, isMain: false, isTyped: isTypeScript(path) });
     const folder = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : ".";
     const body = this.#evaluate(`${lines}(function (exports, require, module, __filename, __dirname) { ${text}\n})`);
     Reflect.apply(body, module.exports, [module.exports, this.requireFrom(folder), module, path, folder]);
@@ -86,8 +89,8 @@ export class Modules {
 export function read(name, source, options) {
   const lines = place(name, source);
   try {
-    const rewritten = rewrite(source, options);
-    if (rewritten.text !== source) markRewritten(name);
+    const rewritten = rewrite(options.isTyped ? withoutTypes(source) : source, options);
+    if (rewritten.text !== source) markRewritten(name, rewritten.text);
     return { ...rewritten, lines };
   } catch (error) {
     const { line, column } = error.at ?? { line: 1, column: 1 };
@@ -117,7 +120,7 @@ export const moduleHelpers = {
   import(require, name) {
     const found = require(name);
     if (found?.[MODULE_MARK]) return found;
-    return Object.assign(Object.create(null), typeof found === "object" ? found : {}, { default: found });
+    return Object.assign(Object.create(null), found, { default: found });
   },
 
   pick(namespace, name, source) {

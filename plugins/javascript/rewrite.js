@@ -12,9 +12,8 @@ export const HELPERS = "__longhaul";
 
 const WORDS = ["async", "await", "import", "export"];
 const NEEDS_PARSER = /\b(async|await|import|export)\b/;
-/** The parser takes some ten calls a level, and the engine's stack has room for about 1,500. */
-const NESTING_MAX = 90;
-const NESTING_UNPARSED_MAX = 300;
+/** The engine's own parser does not look at its stack at each level; the stack of the host has room for twice as many. */
+const NESTING_MAX = 1_000;
 
 /**
  * The text to evaluate. `isTimed`: look at the clock. `isMain`: may await at the top.
@@ -25,7 +24,7 @@ export function rewrite(source, { isTimed, isMain }) {
   const text = withoutHead(source);
   // Most sources have none of the words, which is seen sooner than what an expression finds.
   const needsParser = isTimed || (WORDS.some((word) => text.includes(word)) && NEEDS_PARSER.test(text));
-  checkNesting(text, needsParser ? NESTING_MAX : NESTING_UNPARSED_MAX);
+  checkNesting(text, NESTING_MAX);
   if (!needsParser) return { text, isModule: false, isAsync: false };
   const { tree, isModule } = parseSource(text, isMain);
   return new Rewriter(text, tree, { isTimed, isModule }).rewritten();
@@ -190,7 +189,7 @@ class Rewriter {
         const start = usesSuper(node) ? "const __super = (name) => super[name]; " : "";
         const driver = node.generator ? "asyncGenerator" : "runAsync";
         this.#open(from, `${start}return ${HELPERS}.${driver}(function* () { `);
-        this.#open(node.body.end - 1, ` }, this${this.#argumentsOf(node, isArrow)});`, -1);
+        this.#close(node.body.end - 1, ` }, this${this.#argumentsOf(node, isArrow)});`);
       }
       if (this.#isTimed) this.#open(from, `${HELPERS}.tick(); `);
     } else {
@@ -198,7 +197,7 @@ class Rewriter {
       const tick = this.#isTimed ? `${HELPERS}.tick(), ` : "";
       if (node.async) {
         this.#open(arrow, ` ${HELPERS}.runAsync(function* () { return ${tick}(`);
-        this.#open(node.end, `); }, this${this.#argumentsOf(node, isArrow)})`, -1);
+        this.#close(node.end, `); }, this${this.#argumentsOf(node, isArrow)})`);
       } else if (this.#isTimed) {
         this.#open(arrow, ` (${tick}(`);
         this.#close(node.end, "))");
@@ -233,7 +232,8 @@ class Rewriter {
     this.#replace(at, at + "async".length, startsStatement ? "0, " : "");
     if (node.generator) {
       const star = this.#text.indexOf("*", at);
-      this.#replace(star, star + 1, "");
+      // A blank, as the name may follow at once.
+      this.#replace(star, star + 1, " ");
     }
   }
 
@@ -247,27 +247,33 @@ class Rewriter {
     // A bracket at the start of a line would continue the line before.
     const whole = startsStatement && statement.node.expression === node;
     const open = whole ? "" : startsStatement ? "0, (" : "(";
-    this.#replace(node.start, node.start + "await".length, `${open}yield ${value}`);
-    this.#close(node.end, `${close}${whole ? "" : ")"}`);
+    const line = owner === null ? `${HELPERS}.waitAt(${this.#lineOf(node)}, ` : "";
+    this.#replace(node.start, node.start + "await".length, `${open}yield ${line}${value}`);
+    this.#close(node.end, `${close}${line === "" ? "" : ")"}${whole ? "" : ")"}`);
+  }
+
+  #lineOf(node) {
+    return this.#text.slice(0, node.start).split("\n").length;
   }
 
   #forAwait(place) {
-    const { node, owner, parent } = place;
+    const { node, owner } = place;
     if (owner === null) this.#isAsync = true;
     this.#loops += 1;
     const steps = `__steps${this.#loops}`;
-    const wait = (text) => (owner?.node.generator ? `(yield ${HELPERS}.awaited(${text}))` : `(yield ${text})`);
+    const atTop = (text) => (owner === null ? `${HELPERS}.waitAt(${this.#lineOf(node)}, ${text})` : text);
+    const wait = (text) => (owner?.node.generator ? `(yield ${HELPERS}.awaited(${text}))` : `(yield ${atTop(text)})`);
     const left = this.#text.slice(node.left.start, node.left.end);
     const isDeclaration = node.left.type === "VariableDeclaration";
     const set = isDeclaration ? `${left} = ${steps}.value;` : `(${left} = ${steps}.value);`;
-    const isLabelled = parent.node.type === "LabeledStatement";
-    this.#open(node.start, isLabelled ? "" : `{ let ${steps}; try { `);
-    const declared = isLabelled ? `let ${steps} = ` : `${steps} = `;
-    this.#replace(node.start, node.right.start, `for (${declared}${HELPERS}.loop(`);
+    // A label stays with its loop, so what is put around both begins before it.
+    let outer = place;
+    while (outer.parent?.node.type === "LabeledStatement") outer = outer.parent;
+    this.#open(outer.node.start, `{ let ${steps}; try { `);
+    this.#replace(node.start, node.right.start, `for (${steps} = ${HELPERS}.loop(`);
     const close = this.#text.indexOf(")", this.#skipBrackets(node.right, node.body));
     this.#replace(node.right.end, close + 1, `); ${wait(`${steps}.step()`)}; ) { ${set}`);
-    this.#close(node.body.end, " }");
-    if (!isLabelled) this.#open(node.body.end, ` } finally { if (${steps}) ${wait(`${steps}.close()`)}; } }`, -1);
+    this.#close(node.body.end, ` } } finally { if (${steps}) ${wait(`${steps}.close()`)}; } }`);
   }
 
   /** Where to look for the bracket that closes the head of a loop. */

@@ -4,10 +4,14 @@
 // line tells the source. Frames of this plugin are left out.
 
 import { describeError } from "./inspect.js";
+import { reword } from "./messages.js";
 
 const ENGINE_NAME = "<input>";
 const OWN_PREFIX = "componentize-qjs:";
 const FRAMES_MAX = 16;
+
+/** In the global scope; a script may have put another `eval` in its place. */
+const evaluate = globalThis.eval;
 
 /** What was evaluated, in order: its name, its lines, and the line before its first. */
 const sources = [];
@@ -17,7 +21,11 @@ export const MAIN_NAME = "<javascript>";
 /** Makes errors carry stacks of this form. */
 export function installStacks() {
   Error.stackTraceLimit = FRAMES_MAX;
-  Error.prepareStackTrace = (error, sites) => [describeError(error), ...frames(sites).map(showFrame)].join("\n");
+  Error.prepareStackTrace = (error, sites) => {
+    const found = frames(sites);
+    reword(error, found[0]?.text, found[0]?.textColumn);
+    return [describeError(error), ...found.map(showFrame)].join("\n");
+  };
 }
 
 export function forgetSources() {
@@ -31,9 +39,14 @@ export function place(name, text) {
   return "\n".repeat(before);
 }
 
+/** Evaluates code of this plugin that is kept as text, and gives its exports. */
+export function evaluateOwn(name, text) {
+  return evaluate(`${place(OWN_PREFIX + name, text)}(function () { ${text}; return made; })()`);
+}
+
 /** The columns of a rewritten source are not those that its author sees. */
-export function markRewritten(name) {
-  sources.find((source) => source.name === name).isRewritten = true;
+export function markRewritten(name, text) {
+  sources.findLast((source) => source.name === name).rewritten = text.split("\n");
 }
 
 /** Where the running code is, innermost first. */
@@ -59,25 +72,29 @@ export function excerpt(stack) {
 }
 
 function frames(sites) {
-  const found = sites.map((site) => ({
-    file: site.getFileName(),
-    name: site.getFunctionName(),
-    line: site.getLineNumber(),
-    column: site.getColumnNumber(),
-  }));
+  const found = sites.map((site) =>
+    locate({
+      file: site.getFileName(),
+      name: site.getFunctionName(),
+      line: site.getLineNumber(),
+      column: site.getColumnNumber(),
+    }),
+  );
   const isOwn = (frame) => typeof frame?.file === "string" && frame.file.startsWith(OWN_PREFIX);
   const isNative = (frame) => typeof frame.file !== "string";
   // A native frame right above one of ours was called by us: the `eval` of the source, for one.
   const kept = found.filter((frame, at) => !isOwn(frame) && !(isNative(frame) && isOwn(found[at + 1])));
-  return kept.map(locate);
+  return kept;
 }
 
 function locate(frame) {
   if (frame.file !== ENGINE_NAME) return frame;
   const source = sources.findLast((source) => source.before < frame.line);
   if (source === undefined) return frame;
-  const column = source.isRewritten ? undefined : frame.column;
-  return { ...frame, file: source.name, line: frame.line - source.before, column };
+  const line = frame.line - source.before;
+  const text = (source.rewritten ?? source.lines)[line - 1];
+  const column = source.rewritten ? undefined : frame.column;
+  return { ...frame, file: source.name, line, column, text, textColumn: frame.column };
 }
 
 function showFrame({ file, name, line, column }) {

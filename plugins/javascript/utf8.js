@@ -91,6 +91,14 @@ export class TextEncoder {
   encode(text = "") {
     return encode(String(text));
   }
+
+  /** As much of the text as the bytes take, between characters. */
+  encodeInto(text, bytes) {
+    const start = cut(String(text), bytes.length);
+    const encoded = encode(start);
+    bytes.set(encoded);
+    return { read: start.length, written: encoded.length };
+  }
 }
 
 /** `TextDecoder` for UTF-8, without streaming. */

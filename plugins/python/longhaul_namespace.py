@@ -181,6 +181,8 @@ class State:
         self.before = {group.names: group.value for group in groups if group.value is not None}
         # Loaded and not looked up yet.
         self.pending = {}
+        # Looked up, as it was loaded.
+        self.placed = {}
         self.phantoms = {}
         self.noted = set()
         self.deleted = set()
@@ -207,7 +209,7 @@ class State:
                 self.pending[name] = value
 
     def place(self, name):
-        value = self.pending.pop(name)
+        value = self.placed[name] = self.pending.pop(name)
         dict.__setitem__(self.namespace, name, value)
         return value
 
@@ -233,7 +235,7 @@ class State:
         own = {name: value for name, value in dict.items(self.namespace) if name not in roots}
         dict.clear(self.namespace)
         dict.update(self.namespace, own)
-        self.noted, self.all = set(), False
+        self.noted, self.all, self.placed = set(), False, {}
         self.before = {names: value for names, value in self.before.items() if not self._is_known(names)}
         taken = roots.keys() | self.deleted
         self.given = {name: group for name, group in self.given.items() if name not in taken}
@@ -242,6 +244,11 @@ class State:
     def is_untouched(self, name):
         """Whether a variable is loaded, and the step neither looked it up nor bound it."""
         return name in self.pending and not dict.__contains__(self.namespace, name)
+
+    def is_rebound(self, name):
+        """Whether the step bound a variable, to something else than what was loaded."""
+        value = dict.get(self.namespace, name, self)
+        return value is not self and value is not self.placed.get(name, self)
 
     def _is_known(self, names):
         return any(name in self.pending or name in self.deleted or self.given[name].loaded for name in names)

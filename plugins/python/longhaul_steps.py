@@ -23,6 +23,7 @@ import reprlib
 import sys
 
 from longhaul_digest import Captured, marshalled
+from longhaul_files import note_files, noted_files
 from longhaul_namespace import Group, Main, State, is_variable
 from longhaul_values import BUILTINS, MAIN, clean, current, held, known, loaded, name_of, pickled, remember, text_of, touch_of_code
 
@@ -75,6 +76,7 @@ def answer(arguments):
         _open_streams()
     hidden_before = _hidden(_seed(request["seed"], random_seeded))
     modules = _dict_copy(_modules)
+    note_files(request.get("directories"))
     for name, function in _random.items():
         setattr(random, name, _noted_random[name])
     error, result = _run(request["id"], request["source"], True)
@@ -301,14 +303,17 @@ def _look_after(hidden_before):
     if max(len(roots), len(noted), len(deleted)) > NAMES_MAX:
         raise ValueError(f"the step looks up, leaves or deletes more than {NAMES_MAX} variables")
     captured = Captured(roots)
-    groups, left = [], VALUES_BYTES_MAX
+    groups, rebound, left = [], [], VALUES_BYTES_MAX
     for names, value in captured.groups.items():
         if _is_as_it_was(names, value, noted):
+            # What shares with it now may have been shared by nothing before, and is none of the changes.
+            rebound += filter(current.state.is_rebound, names)
             continue
         groups.append(_group(names, value, captured, roots, left))
         left -= len(groups[-1].get("blob", ""))
     groups += _hidden_groups(hidden_before, noted)
-    return {"reads": sorted(noted), "all": current.state.all, "groups": groups, "deleted": sorted(deleted)}
+    fields = {"reads": sorted(noted), "all": current.state.all, "groups": groups, "deleted": sorted(deleted)}
+    return {**fields, "rebound": rebound, **noted_files()}
 
 
 def _is_as_it_was(names, value, noted):
@@ -335,6 +340,8 @@ def _group(names, value, captured, roots, left):
     if len(text) > left:
         return {**fields, "live": f"with it the values of the step are larger than {VALUES_BYTES_MAX} bytes"}
     needs = set().union(*(captured.walks[name].needs for name in names)) - BUILTINS.keys()
+    if len(names) > 1:
+        fields["alone"] = {name: captured.walks[name].digest.hex() for name in names}
     return {**fields, "value": value, "needs": sorted(needs)[:NAMES_MAX], "blob": text}
 
 

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// Tests share it as a program of its own would: the interpreters are compiled and loaded once.
-static EXECUTOR: LazyLock<Executor> =
+pub(super) static EXECUTOR: LazyLock<Executor> =
     LazyLock::new(|| Executor::new(places(CompileLimits::default())).expect("an executor"));
 
 fn places(compile_limits: CompileLimits) -> ExecutorPaths {
@@ -78,6 +78,41 @@ async fn code_prints_and_ends() {
     ] {
         expect(&run(job).await, stdout, Some(code), None);
     }
+}
+
+#[tokio::test]
+async fn typescript_and_modules_beside_it_run() {
+    let with = |job: Job, files: &[(&str, &str)]| {
+        let files = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        Job { files, ..job }
+    };
+    let lib = ("lib/count.ts", "export type N = number;\nexport const double = (n: N): N => n * 2;");
+    let source =
+        "import { double, type N } from './lib/count.js';\nconst n: N = 2;\nconsole.log(double(n) satisfies N)";
+    expect(&run(with(Job::of(Code::TypeScript(source.into())), &[lib])).await, "4\n", Some(0), None);
+    let source = "import { double } from './lib/count'\nconsole.log(double(4))";
+    expect(&run(with(javascript(source), &[lib])).await, "8\n", Some(0), None);
+    expect(&run(javascript("let n: number = 1")).await, "", Some(1), None);
+    expect(&run(with(python("import helper; print(helper.X)"), &[("helper.py", "X = 5")])).await, "5\n", Some(0), None);
+    let long = "/".repeat(1_000_000);
+    let refused = EXECUTOR.run(with(javascript("1"), &[("long.js", long.as_str())])).await;
+    assert!(matches!(refused, Err(ExecError::SourceTooLong { bytes: 1_000_001 })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_deep_recursion_of_javascript_is_an_error_that_can_be_caught() {
+    for down in [
+        "const down = () => down() + 1",
+        "function down() { [1].map(down) }",
+        "class A { constructor() { new A() } }; const down = () => new A()",
+    ] {
+        let source = format!("{down}\ntry {{ down() }} catch (error) {{ console.log(error instanceof RangeError) }}");
+        expect(&run(javascript(&source)).await, "true\n", Some(0), None);
+    }
+    let report = run(javascript("const down = (n) => down(n + 1) + 1; down(0)")).await;
+    expect(&report, "", Some(1), None);
+    assert!(report.stderr.contains("RangeError: Maximum call stack size exceeded"), "{report:#?}");
+    stays_healthy().await;
 }
 
 #[tokio::test]
@@ -656,6 +691,8 @@ fn the_command_shows_output_and_says_what_is_wrong() {
         (vec!["exec", &good, "--allow-host", "ftp://x"], 2, "ftp://x"),
         (vec!["exec", &good, "--lang", "cobol"], 2, "cobol"),
         (vec!["exec", &good, "--lang", "wasm"], 125, "does not start as WebAssembly"),
+        (vec!["exec", &good, "--module", "../helper.py"], 125, "is not below the working directory"),
+        (vec!["exec", &good, "--module", "missing.py"], 125, "missing.py"),
     ] {
         let ran = lab.run(&args);
         assert_eq!(ran.code(), Some(code), "{args:?}: {}", ran.said());

@@ -101,6 +101,174 @@ fn a_change_runs_what_it_touches_and_nothing_else() {
     assert_eq!(text(&graph.step("best"), "stdout"), "best 3\n");
 }
 
+/// A clean notebook: modules, data, functions, and cells that look at them in all the usual ways.
+fn notebook() -> Vec<(String, String)> {
+    let mut cells: Vec<(String, String)> = [
+        ("imports", "import json, math, statistics\nfrom collections import Counter, defaultdict"),
+        ("rows", "rows = [{'name': f'n{at % 5}', 'price': at} for at in range(40)]\nlimit = 7"),
+        ("mean", "def mean(xs):\n    total = 0\n    for x in xs:\n        total += x\n    return total / len(xs)"),
+        ("price", "def price(row):\n    return row.get('price', 0)"),
+        ("loop", "for row in rows:\n    if row['price'] > 37: print(row['name'].upper())"),
+        ("dump", "text = json.dumps(rows)\nprint(len(text))"),
+        ("names", "names = ', '.join(sorted({row['name'] for row in rows}))\nnames"),
+        ("count", "counts = Counter(row['name'] for row in rows)\nfor name, n in counts.items(): print(name, n)"),
+        ("spread", "spread = statistics.stdev([price(row) for row in rows])"),
+    ]
+    .map(|(name, source)| (name.to_owned(), source.to_owned()))
+    .into();
+    let more = 34 - cells.len() - 1;
+    cells.extend((0..more).map(|at| {
+        (format!("cell-{at}"), format!("c{at} = mean([price(row) for row in rows]) * {at} + math.sqrt(limit)"))
+    }));
+    cells.push(("last".to_owned(), "len(rows), mean([1, 3]), json.dumps(rows[0]), counts.most_common(1)".to_owned()));
+    cells
+}
+
+#[test]
+fn a_clean_notebook_has_no_warnings_and_its_readers_make_nobody_depend_on_them() {
+    let cells = notebook();
+    let steps: Vec<(&str, &str)> = cells.iter().map(|(name, source)| (name.as_str(), source.as_str())).collect();
+    assert_eq!(steps.len(), 34);
+    let graph = Graph::with(&steps);
+    let ran = graph.json(&["run", "g"], 0);
+    assert_eq!((&ran["warnings"], &ran["failed"]), (&json!([]), &json!([])), "{ran}");
+    assert_eq!(ran["ran"].as_array().map(Vec::len), Some(34), "{ran}");
+    let last = graph.step("last");
+    assert_eq!(last["value"], "(40, 2.0, '{\"name\": \"n0\", \"price\": 0}', [('n0', 8)])");
+    // Not the loop, the dump or any of the cells: they only look.
+    assert_eq!(last["needs"], json!(["imports", "rows", "mean", "count"]), "{last}");
+    for (step, source) in [("loop", "for row in rows: pass"), ("dump", "text = json.dumps(rows, indent=1)")] {
+        let changes = graph.json(&["change", "g", step, "--source", source], 0);
+        assert_eq!(changes["stale"], json!([step]), "{step}");
+    }
+    let ran = graph.json(&["run", "g"], 0);
+    assert_eq!((&ran["ran"], &ran["warnings"]), (&json!(["loop", "dump"]), &json!([])), "{ran}");
+    // A function that does change what it is given is seen to.
+    let changing = "def price(row):\n    return row.setdefault('price', 0)";
+    graph.ask(&["change", "g", "price", "--source", changing]).expect(0);
+    graph.ask(&["run", "g"]).expect(0);
+    assert_eq!(graph.step("last")["value"], last["value"]);
+}
+
+#[test]
+fn what_a_run_found_is_one_line_and_no_warning() {
+    let graph = Graph::with(&[
+        ("data", "totals = {}\nviews = [totals]"),
+        ("change", "for view in views: view['n'] = 1"),
+        ("read", "totals"),
+        ("again", "totals['n']"),
+    ]);
+    let printed = graph.ask(&["run", "g"]).expect(0).stdout;
+    let found: Vec<&str> = printed.lines().filter(|line| line.starts_with("found: ")).collect();
+    let expected = "found: 2 dependencies that no source shows, such as `totals` of `change` in `read`";
+    assert_eq!((found, printed.contains("warning")), (vec![expected], false), "{printed}");
+    graph.ask(&["change", "g", "change", "--source", "for view in views: view['n'] = 2"]).expect(0);
+    let again = graph.json(&["run", "g"], 0);
+    assert_eq!(again["ran"], json!(["change", "read", "again"]), "{again}");
+}
+
+#[test]
+fn a_run_prints_what_its_steps_print_and_their_last_values() {
+    let graph = Graph::with(&CHAIN);
+    let printed = graph.ask(&["run", "g"]).expect(0).stdout;
+    assert!(printed.starts_with("best:\n  best 3\napart:\n  => 6\nran: load, sort, best, apart\n"), "{printed}");
+    // Only those that ran, and nothing that moves the cursor or has no end.
+    graph.ask(&["add", "g", "odd", "--source", "print('a\\x1b[2Jb')\nprint('line\\n' * 500)\n'x' * 50_000"]).expect(0);
+    let printed = graph.ask(&["run", "g"]).expect(0).stdout;
+    assert!(printed.starts_with("odd:\n  a\\u{1b}[2Jb\n  line\n"), "{printed}");
+    assert!(printed.contains("more lines)\n  => 'xxx") && printed.len() < 10_000, "{printed}");
+    assert!(!printed.contains("best 3") && !printed.contains('\u{1b}'), "{printed}");
+    let outputs = graph.json(&["replay", "g", "apart"], 0)["outputs"].clone();
+    assert_eq!(outputs, json!([{ "step": "apart", "stdout": "", "value": "6" }]));
+}
+
+#[test]
+fn a_step_is_shown_with_its_whole_source() {
+    let graph = Graph::new();
+    let source: String = (0..700).map(|at| format!("x{at} = '{}'\n", "y".repeat(300))).collect();
+    graph.file("long.py", &source);
+    graph.ask(&["add", "g", "long", "--file", "long.py"]).expect(0);
+    let shown = graph.ask(&["show", "g", "long"]).expect(0).stdout;
+    for line in source.lines() {
+        assert!(shown.contains(&format!("  {line}\n")), "{line}");
+    }
+}
+
+#[test]
+fn a_file_that_changed_makes_its_readers_stale() {
+    let lab = Lab::empty();
+    fs::create_dir(lab.path("data")).expect("ours");
+    let graph = Graph::over(lab, &["--dir", "data:/data:ro"]);
+    let write = |name: &str, text: &str| fs::write(graph.lab.path("data").join(name), text).expect("ours");
+    write("sales.csv", "3\n5\n");
+    let cells = "# %% load\nlines = open('/data/sales.csv').read().split()\n# %% sum\ntotal = sum(map(int, lines))\ntotal\n\
+                 # %% list\nimport os\nsorted(os.listdir('/data'))\n# %% apart\n1 + 1\n";
+    graph.file("cells.py", cells);
+    graph.ask(&["add", "g", "--file", "cells.py"]).expect(0);
+    graph.ask(&["run", "g"]).expect(0);
+    assert_eq!(graph.step("load")["files"], json!(["/data/sales.csv"]));
+    assert_eq!(graph.json(&["stale", "g"], 0), json!([]));
+    // The same content is the same file.
+    write("sales.csv", "3\n5\n");
+    assert_eq!(graph.json(&["stale", "g"], 0), json!([]));
+    write("sales.csv", "3\n5\n7\n");
+    assert_eq!(graph.json(&["stale", "g"], 0), json!(["load", "sum"]));
+    assert_eq!(graph.states(), ["load stale", "sum stale", "list fresh", "apart fresh"]);
+    let ran = graph.json(&["run", "g"], 0);
+    assert_eq!((&ran["ran"], &ran["untouched"]), (&json!(["load", "sum"]), &json!(2)), "{ran}");
+    assert_eq!(graph.step("sum")["value"], "15");
+    // A file of before is answered from the store, and a new one is seen by who lists them.
+    write("sales.csv", "3\n5\n");
+    write("more.csv", "");
+    assert_eq!(graph.json(&["stale", "g"], 0), json!(["load", "sum", "list"]));
+    let ran = graph.json(&["run", "g"], 0);
+    assert_eq!((&ran["ran"], &ran["reused"]), (&json!(["list"]), &json!(["load", "sum"])), "{ran}");
+    fs::remove_file(graph.lab.path("data").join("sales.csv")).expect("ours");
+    let ran = graph.json(&["run", "g"], 3);
+    assert_eq!((&ran["failed"], &ran["blocked"]), (&json!(["load"]), &json!(["sum"])), "{ran}");
+}
+
+#[test]
+fn a_file_that_a_step_wrote_makes_later_readers_run_and_no_writer_twice() {
+    let lab = Lab::empty();
+    fs::create_dir(lab.path("out")).expect("ours");
+    let graph = Graph::over(lab, &["--dir", "out:/out"]);
+    for (step, source) in [
+        ("first", "seen = open('/out/log').read() if __import__('os').path.exists('/out/log') else ''"),
+        ("write", "with open('/out/log', 'a') as log: n = log.write('x')"),
+        ("read", "len(open('/out/log').read())"),
+    ] {
+        graph.ask(&["add", "g", step, "--source", source]).expect(0);
+    }
+    graph.ask(&["run", "g"]).expect(0);
+    assert_eq!(graph.step("read")["value"], "1");
+    // Nothing repeats an effect by itself.
+    assert_eq!(graph.json(&["run", "g"], 0)["ran"], json!([]));
+    let ran = graph.json(&["replay", "g", "write"], 0);
+    assert_eq!(ran["ran"], json!(["write", "read"]), "{ran}");
+    assert_eq!(graph.step("read")["value"], "2");
+    assert_eq!(graph.json(&["run", "g"], 0)["ran"], json!([]));
+}
+
+#[test]
+fn a_failure_in_a_function_of_another_step_is_told_with_its_place_and_mended_there() {
+    let graph = Graph::with(&[
+        ("rows", "rows = [{'price': 3}, {'price': 4}]"),
+        ("price", "def price(row):\n    return row['pirce']"),
+        ("total", "total = sum(price(row) for row in rows)\ntotal"),
+    ]);
+    graph.ask(&["run", "g"]).expect(3);
+    let found = graph.json(&["diagnose", "g"], 0);
+    let frame = json!({ "step": "price", "line": 2, "function": "price", "source": "return row['pirce']" });
+    assert_eq!((text(&found, "step"), text(&found, "cause"), &found["frame"]), ("total", "price", &frame), "{found}");
+    let printed = graph.ask(&["diagnose", "g"]).expect(0).stdout;
+    assert!(printed.contains("  at line 2 of `price`, in `price`\n    return row['pirce']\n"), "{printed}");
+    let kept = graph.json(&["patch", "g"], 0);
+    assert_eq!(text(&kept, "step"), "price", "{kept}");
+    assert!(text(&kept, "source").contains("row['price']"), "{kept}");
+    assert_eq!(graph.step("total")["value"], "7");
+}
+
 #[test]
 fn a_failure_blocks_what_needs_it_is_diagnosed_and_is_patched() {
     let graph = Graph::with(&[

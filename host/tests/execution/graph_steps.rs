@@ -133,6 +133,30 @@ async fn a_change_through_another_name_is_seen_and_told() {
 }
 
 #[tokio::test]
+async fn a_step_that_only_reads_a_list_is_nothing_that_its_readers_need() {
+    // The loop leaves `row`, which is a part of the list.
+    let (mut bench, walked) = ran(&[
+        ("a", "rows = [{'n': 1}, {'n': 2}]"),
+        ("b", "for row in rows: print(row['n'])"),
+        ("c", "sum(row['n'] for row in rows)"),
+        ("d", "rows.append({'n': 3})"),
+        ("e", "len(rows), row is rows[1]"),
+    ])
+    .await;
+    results(&bench, &[("c", "3"), ("e", "(3, True)")]);
+    assert_eq!(walked.missed, [], "{walked:?}");
+    let needs = |bench: &Bench, id: &str| {
+        let edges = bench.replay.graph().edges_into(&StepId::from(id)).expect("a step");
+        edges.iter().map(|edge| edge.from.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!((needs(&bench, "c"), needs(&bench, "e")), (names(&["a"]), names(&["a", "b", "d"])));
+    bench.change("b", "row = rows[0]");
+    let walked = bench.walk().await;
+    assert_eq!(walked.ran, names(&["b", "d", "e"]), "the list is as it was for `c`");
+    results(&bench, &[("c", "3"), ("e", "(3, False)")]);
+}
+
+#[tokio::test]
 async fn a_read_that_analysis_missed_is_answered_by_a_second_run() {
     let (bench, walked) =
         ran(&[("a", "secret = 5"), ("b", "import __main__\ngot = getattr(__main__, 'sec' + 'ret')"), ("c", "got")])

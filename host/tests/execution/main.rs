@@ -8,4 +8,5 @@ mod exec;
 mod graph;
 mod graph_equivalence;
 mod graph_steps;
+mod programs;
 mod task_kills;

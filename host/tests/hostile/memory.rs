@@ -73,7 +73,7 @@ fn endless_recursion_ends_at_the_end_of_the_stack() {
     check(
         "recursion",
         &Call::of("go", Limits::default()),
-        expect!["recursion in tool.call: limit stack_bytes_max of 1048576"],
+        expect!["recursion in tool.call: limit stack_bytes_max of 6291456"],
     );
 }
 

@@ -2,6 +2,7 @@
 
 mod agents;
 mod fuzz;
+mod graphs;
 mod history;
 mod load;
 mod queue;

@@ -104,6 +104,8 @@ fn lab() -> Lab {
     lab.run(&["schedule", "run-now", "yearly"]).expect(0);
     lab.run(&["schedule", "pause", "yearly"]).expect(0);
     lab.run(&["schedule", "resume", "yearly"]).expect(0);
+    lab.run(&["graph", "new", "answer"]).expect(0);
+    lab.run(&["graph", "add", "answer", "one", "--source", "x = 1"]).expect(0);
     lab
 }
 
@@ -199,6 +201,9 @@ fn rows(run: &str, approval: &str, task: &str) -> Vec<Row> {
         row("/api/v1/tasks", "/api/v1/tasks", &["schedule", "tasks"]),
         row("/api/tasks/agents/{agent}/tasks", "/api/tasks/agents/one/tasks", &["agent", "tasks", "one"]),
         row("/api/tasks/{task}", &format!("/api/tasks/{task}"), &["schedule", "tasks", "--task", task]),
+        // Of one graph and of one step, each a line.
+        Row { at: "/items/0", ..row("/api/v1/graphs", "/api/v1/graphs", &["graph", "list"]) },
+        Row { at: "/steps/0", ..row("/api/v1/graphs/{graph}", "/api/v1/graphs/answer", &["graph", "show", "answer"]) },
         Row { by: By::Shape, ..row("/api/v1/resources", "/api/v1/resources", &["ps"]) },
         list("/api/v1/plugins", "/api/v1/plugins?limit=1000", &["plugin", "list"]),
     ]

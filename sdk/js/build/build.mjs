@@ -15,7 +15,9 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import { componentize } from "componentize-qjs";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
+
+import { withStackLimit } from "./stack.mjs";
 
 /** Modules that the host serves: those of the contract, which stay imports. */
 const HOST_MODULES = ["longhaul:*", "wasi:*"];
@@ -59,6 +61,48 @@ const NO_NODE = {
       }
       const instead = INSTEAD[name] ?? "use a package in plain JavaScript, or a tool that an agent calls";
       return { errors: [{ text: `\`${path}\` is a module of Node, which a plugin does not have; ${instead}` }] };
+    });
+  },
+};
+
+/** The engine keeps the text of each function in the image, so the tools' own packages go in without what people read. */
+const SMALL_PACKAGES = {
+  name: "small-packages",
+  setup(build) {
+    const own = fileURLToPath(new URL("node_modules/", import.meta.url));
+    build.onLoad({ filter: /\.m?js$/ }, async ({ path }) => {
+      if (!path.startsWith(own)) return undefined;
+      const { code } = await transform(readFileSync(path, "utf8"), { minify: true, target: LANGUAGE, charset: "utf8" });
+      return { contents: code, loader: "js" };
+    });
+  },
+};
+
+/** `import text from "./FILE?text"`: the bundle of a module as text, for code that is evaluated only when it is needed. */
+const AS_TEXT = {
+  name: "as-text",
+  setup(outer) {
+    outer.onResolve({ filter: /\?text$/ }, ({ path, resolveDir }) => ({
+      path: resolve(resolveDir, path.slice(0, -"?text".length)),
+      namespace: AS_TEXT.name,
+    }));
+    outer.onLoad({ filter: /.*/, namespace: AS_TEXT.name }, async ({ path }) => {
+      const { nodePaths, platform, mainFields, target, charset } = outer.initialOptions;
+      const result = await build({
+        entryPoints: [path],
+        bundle: true,
+        write: false,
+        minify: true,
+        format: "iife",
+        globalName: "made",
+        nodePaths,
+        platform,
+        mainFields,
+        target,
+        charset,
+        plugins: [NO_NODE],
+      });
+      return { contents: result.outputFiles[0].text, loader: "text", watchFiles: [path] };
     });
   },
 };
@@ -110,7 +154,7 @@ async function bundle({ entry, world, paths }) {
     external: HOST_MODULES,
     nodePaths: [packages, ...paths, fileURLToPath(new URL("node_modules", import.meta.url))],
     logLevel: "warning",
-    plugins: [NO_NODE],
+    plugins: [NO_NODE, AS_TEXT, SMALL_PACKAGES],
   });
   const role = world.replace(/-plugin$/, "");
   const [{ exports }] = Object.values(result.metafile.outputs);
@@ -126,7 +170,7 @@ async function makeComponent({ wit, world }, jsSource) {
   cpSync(wit, witPath, { recursive: true });
   withoutHttp(join(witPath, "worlds.wit"));
   const { component } = await componentize({ witPath, world, jsSource, sync: true });
-  return component;
+  return withStackLimit(component);
 }
 
 /**

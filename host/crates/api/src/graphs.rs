@@ -1,6 +1,6 @@
 //! Requests about the graphs of a data directory. `longhaul_core::graph` has the types of the responses.
 
-use longhaul_core::graph::{GraphFormat, GraphOperation, StepEnvironment};
+use longhaul_core::graph::{GraphFormat, GraphOperation, GraphSummary, StepEnvironment, StepView};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -70,6 +70,30 @@ pub struct ShowHistory {
 pub struct ListSteps {
     /// The name of the graph.
     pub name: String,
+}
+
+/// Show a graph and a page of its steps.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShowGraph {
+    /// The name of the graph.
+    pub name: String,
+    /// The most steps of the page.
+    pub limit: usize,
+    /// The number of steps before the page.
+    pub offset: usize,
+}
+
+/// A graph and a page of its steps.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct GraphPage {
+    /// The graph. Its stale steps are counted with those whose files changed.
+    pub graph: GraphSummary,
+    /// The steps of the page, in the order of the graph.
+    pub steps: Vec<StepView>,
+    /// The number of all steps.
+    pub total: usize,
+    /// The number of steps before the page.
+    pub offset: usize,
 }
 
 /// Export a graph as text.

@@ -29,8 +29,8 @@ use crate::features::{
     RejectProposal, ShowKept,
 };
 use crate::graphs::{
-    AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, ListGraphs, ListSteps, OperateGraph, PatchStep,
-    RemoveGraph, RunGraph, ShowHistory,
+    AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, GraphPage, ListGraphs, ListSteps, OperateGraph,
+    PatchStep, RemoveGraph, RunGraph, ShowGraph, ShowHistory,
 };
 use crate::journal::{
     InvocationEntries, InvocationList, ListCarried, ListEntries, ListEvents, ListInvocations, ReplayInvocations,
@@ -373,6 +373,8 @@ operations! {
         fn graph_history(ShowHistory) -> Vec<GraphVersion>, Repeat;
         /// The steps in the order of the graph.
         fn graph_steps(ListSteps) -> Vec<StepView>, Repeat;
+        /// A graph with a page of its steps.
+        fn graph_page(ShowGraph) -> GraphPage, Repeat;
         /// The graph as text.
         fn export_graph(ExportGraph) -> String, Repeat;
         /// The steps as lines for a terminal.

@@ -62,7 +62,7 @@ impl From<GraphChanges> for bound::GraphChanges {
 
 impl From<ReplaySummary> for bound::GraphReplay {
     fn from(replayed: ReplaySummary) -> Self {
-        let ReplaySummary { ran, answered, mut failed, blocked, unknown, untouched, warnings } = replayed;
+        let ReplaySummary { ran, answered, mut failed, blocked, unknown, untouched, warnings, .. } = replayed;
         failed.extend(unknown);
         Self { ran, reused: answered, failed, blocked, untouched, warnings }
     }

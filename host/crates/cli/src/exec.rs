@@ -8,10 +8,11 @@ use super::{code_file, grant_args, terminal};
 use clap::{Args, ValueEnum};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
-use longhaul_exec::{Code, Executor, ExecutorPaths, GraphLanguage, Job, JobLimits, JobReport, SOURCE_BYTES_MAX};
+use longhaul_exec::{Code, Executor, ExecutorPaths, Job, JobLimits, JobReport, SOURCE_BYTES_MAX};
 use longhaul_home::plugin_directories;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
 
 /// Longest WASI program that is read, in bytes.
 const PROGRAM_BYTES_MAX: usize = 64 << 20;
@@ -29,12 +30,15 @@ const STOPPED: u8 = 126;
 pub struct ExecArgs {
     /// The file to run; `-` reads source from standard input.
     file: PathBuf,
-    /// The language. Default: by the extension of the file: `.py`, `.js`, `.mjs` or `.wasm`.
+    /// The language. Default: by the extension of the file: `.py`, `.js`, `.mjs`, `.ts`, `.mts` or `.wasm`.
     #[arg(long)]
     lang: Option<LanguageArg>,
     /// The value of `CONTEXT` in the code, a JSON object. A program gets it as its first argument.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     context: String,
+    /// A module that the code may import, by the name of the file, such as `lib/helper.js`. May be given several times.
+    #[arg(long = "module", value_name = "FILE")]
+    modules: Vec<PathBuf>,
     /// A directory for the code, writable unless `:ro` follows. May be given several times.
     #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = grant_args::directory)]
     dir: Vec<DirectoryGrant>,
@@ -70,18 +74,11 @@ enum LanguageArg {
     /// QuickJS, in WebAssembly.
     #[value(name = "js", alias = "javascript")]
     JavaScript,
+    /// QuickJS, in WebAssembly; types are taken out and not checked.
+    #[value(name = "ts", alias = "typescript")]
+    TypeScript,
     /// A WASI program.
     Wasm,
-}
-
-impl From<LanguageArg> for GraphLanguage {
-    fn from(argument: LanguageArg) -> Self {
-        match argument {
-            LanguageArg::Python => Self::Python,
-            LanguageArg::JavaScript => Self::JavaScript,
-            LanguageArg::Wasm => Self::Wasm,
-        }
-    }
 }
 
 /// Runs the command.
@@ -117,6 +114,7 @@ async fn report(context: &Context, args: ExecArgs) -> fault::Result<JobReport> {
         code: code(&args)?,
         context: serde_json::from_str::<Value>(&args.context).context("--context is not JSON")?,
         stdin: String::new(),
+        files: modules(&args.modules)?,
         directories: args.dir,
         hosts: args.allow_host,
         limits: JobLimits {
@@ -150,25 +148,46 @@ fn show(context: &Context, report: &JobReport) -> fault::Result<()> {
 
 fn code(args: &ExecArgs) -> fault::Result<Code> {
     let language = language(args)?;
-    let bytes = read(&args.file, if language == GraphLanguage::Wasm { PROGRAM_BYTES_MAX } else { SOURCE_BYTES_MAX })?;
-    if language == GraphLanguage::Wasm {
-        return Ok(Code::Wasm(bytes));
-    }
-    let source = String::from_utf8(bytes).map_err(|_| {
-        Fault::msg(format!("`{}` is not UTF-8, which source is; save it as UTF-8", args.file.display()))
-    })?;
-    Ok(if language == GraphLanguage::Python { Code::Python(source) } else { Code::JavaScript(source) })
+    Ok(match language {
+        LanguageArg::Wasm => Code::Wasm(read(&args.file, PROGRAM_BYTES_MAX)?),
+        LanguageArg::Python => Code::Python(source(&args.file)?),
+        LanguageArg::JavaScript => Code::JavaScript(source(&args.file)?),
+        LanguageArg::TypeScript => Code::TypeScript(source(&args.file)?),
+    })
 }
 
-fn language(args: &ExecArgs) -> fault::Result<GraphLanguage> {
+fn source(path: &Path) -> fault::Result<String> {
+    String::from_utf8(read(path, SOURCE_BYTES_MAX)?)
+        .map_err(|_| Fault::msg(format!("`{}` is not UTF-8, which source is; save it as UTF-8", path.display())))
+}
+
+/// The modules by the names that the code imports them by: their paths from the working directory.
+fn modules(paths: &[PathBuf]) -> fault::Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    for path in paths {
+        let relative = path.strip_prefix(".").unwrap_or(path);
+        if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
+            bail!("--module `{}` is not below the working directory; name a file in it", path.display());
+        }
+        if found.insert(relative.display().to_string(), source(path)?).is_some() {
+            bail!("--module names `{}` twice; name each module once", path.display());
+        }
+    }
+    Ok(found)
+}
+
+fn language(args: &ExecArgs) -> fault::Result<LanguageArg> {
     if let Some(language) = args.lang {
-        return Ok(language.into());
+        return Ok(language);
     }
     match args.file.extension().and_then(|end| end.to_str()) {
-        Some("py") => Ok(GraphLanguage::Python),
-        Some("js" | "mjs") => Ok(GraphLanguage::JavaScript),
-        Some("wasm") => Ok(GraphLanguage::Wasm),
-        _ => bail!("the name of `{}` does not tell its language; say --lang python, js or wasm", args.file.display()),
+        Some("py") => Ok(LanguageArg::Python),
+        Some("js" | "mjs") => Ok(LanguageArg::JavaScript),
+        Some("ts" | "mts") => Ok(LanguageArg::TypeScript),
+        Some("wasm") => Ok(LanguageArg::Wasm),
+        _ => {
+            bail!("the name of `{}` does not tell its language; say --lang python, js, ts or wasm", args.file.display())
+        }
     }
 }
 

@@ -58,7 +58,7 @@ pub enum GraphCommand {
         #[command(flatten)]
         source: SourceArgs,
     },
-    /// Run the stale steps.
+    /// Run the stale steps, and print their output.
     Run {
         /// Name of the graph.
         name: String,

@@ -35,7 +35,7 @@ pub(crate) struct Function {
 }
 
 /// Depth of a text of nested lists. The host's own parser ends at 128. The parsers of interpreters go on
-/// until their stack of 1 MiB is full, at some thousands, which the host ends as `stack_bytes_max`.
+/// until their stack of 6 MiB is full, at some ten thousands, which the host ends as `stack_bytes_max`.
 const DEEP_TEXT: usize = 1_000;
 
 /// Depth of nested values that the host itself hands over: its own parser ends at 128.

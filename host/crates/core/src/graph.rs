@@ -103,6 +103,8 @@ pub struct StepView {
     /// The names of the variables whose values cannot be stored.
     #[serde(alias = "unstorable")]
     pub live_only: Vec<String>,
+    /// The files and directories that the last run read, by their paths in the guest.
+    pub files: Vec<String>,
     /// The standard output of the last run, cut at 64 KiB.
     pub stdout: String,
     /// The standard error of the last run, cut at 64 KiB.
@@ -146,8 +148,52 @@ pub struct ReplaySummary {
     pub unknown: Vec<String>,
     /// The number of steps that were fresh and still are.
     pub untouched: u32,
+    /// The output of the steps that ran and printed something or ended with a value, in order; bounded.
+    pub outputs: Vec<StepOutput>,
+    /// The first dependencies that the sources do not show and the run found. They are known from then on.
+    pub discovered: Vec<StepDependency>,
+    /// The number of all of them.
+    pub discovered_count: u32,
     /// Warnings, one line each.
     pub warnings: Vec<String>,
+}
+
+/// The output of a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StepOutput {
+    /// The name of the step.
+    pub step: String,
+    /// The standard output, cut at 64 KiB.
+    pub stdout: String,
+    /// The value of the last expression as the language prints it, cut at 10 000 bytes. None: there is none.
+    pub value: Option<String>,
+}
+
+/// A dependency of a step on another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StepDependency {
+    /// The name of the step that is needed.
+    pub from: String,
+    /// The name of the step that needs it.
+    pub to: String,
+    /// The name of the variable.
+    pub variable: String,
+}
+
+/// A place in a step that a failure passed through.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StepFrame {
+    /// The name of the step.
+    pub step: String,
+    /// The line in the source of the step, from 1.
+    pub line: u32,
+    /// The name of the function. Empty: outside of functions.
+    pub function: String,
+    /// The text of the line, cut at 200 bytes. Empty: the source has no such line any more.
+    pub source: String,
 }
 
 /// A value that may be related to a failure.
@@ -172,6 +218,8 @@ pub struct DiagnosisView {
     pub step: String,
     /// The failure of the step.
     pub failure: StepFailure,
+    /// The innermost place in a step. None: it failed in no step, or is not known.
+    pub frame: Option<StepFrame>,
     /// The values that the failure may depend on.
     pub values: Vec<ValueView>,
     /// The name of the step that probably causes the failure.
@@ -342,6 +390,12 @@ pub struct GraphSummary {
     pub changed_ms: u64,
     /// True when it belongs to an agent, which alone may change it.
     pub of_agent: bool,
+    /// The directories that its steps see, as `HOST:GUEST`, with `:ro` behind those that they only read.
+    #[serde(default)]
+    pub directories: Vec<String>,
+    /// The hosts that its steps may reach.
+    #[serde(default)]
+    pub hosts: Vec<String>,
 }
 
 /// One change of a graph.

@@ -3,6 +3,7 @@
 //! An instance may be prepared before there is a call for it, and may be warmed up with a rehearsal call; it still
 //! serves one call.
 
+use crate::config::STACK_BYTES_MAX;
 use crate::contract::CheckedAnswer;
 use crate::deferred_drop::DeferredDrop;
 use crate::error::CallError;
@@ -352,7 +353,10 @@ impl Callee {
     ) -> Option<LimitHit> {
         match error.downcast_ref::<Trap>() {
             Some(Trap::OutOfFuel) => return Some(LimitHit::new("fuel_max", used.fuel, limits.fuel_max)),
-            Some(Trap::StackOverflow) => return Some(LimitHit::new("stack_bytes_max", 1 << 20, 1 << 20)),
+            Some(Trap::StackOverflow) => {
+                let max = STACK_BYTES_MAX as u64;
+                return Some(LimitHit::new("stack_bytes_max", max, max));
+            }
             _ => {}
         }
         if let Some(ResourceTableError::Full) = error.downcast_ref() {

@@ -11,6 +11,12 @@ const WASMTIME: &str = "48.0.8";
 /// Address space of one linear memory: all of 32-bit wasm, so that no bound needs checking.
 const MEMORY_RESERVATION_BYTES: u64 = 4 << 30;
 
+/// The stack of a call, in bytes. QuickJS ends a recursion as an error of the language within five of these six MiB.
+pub(crate) const STACK_BYTES_MAX: usize = 6 << 20;
+
+/// Stack that is left for functions of the host, which run on the stack of the call.
+const HOST_STACK_BYTES: usize = 1 << 20;
+
 /// Instances in the pool. 5 maps each, of the 65 530 that Linux gives a process.
 const POOL_INSTANCES: u32 = 256;
 
@@ -55,8 +61,8 @@ pub fn compile_config() -> Config {
         .concurrency_support(false)
         .memory_reservation(MEMORY_RESERVATION_BYTES)
         .memory_guaranteed_dense_image_size(256 << 20)
-        .max_wasm_stack(1 << 20)
-        .async_stack_size(2 << 20)
+        .max_wasm_stack(STACK_BYTES_MAX)
+        .async_stack_size(STACK_BYTES_MAX + HOST_STACK_BYTES)
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20));
     config
 }

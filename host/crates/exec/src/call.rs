@@ -2,7 +2,7 @@
 //!
 //! An instance has null services: it sees the data that the job names, and no store, no model and no tool.
 
-use crate::job::JobLimits;
+use crate::job::{Code, Job, JobLimits};
 use longhaul_capabilities::{Console, InvocationScope, InvocationSetup, null};
 use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::tool::ToolCall;
@@ -12,9 +12,15 @@ use longhaul_home::MachineClock;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The call of a runtime.
-pub(crate) fn run_call(runtime: &Plugin, source: &str, context: &Value, stdin: &str) -> ToolCall {
-    let arguments = json!({ "source": source, "context": context, "stdin": stdin });
+/// The call of a runtime for a job whose code is `source`.
+pub(crate) fn run_call(runtime: &Plugin, job: &Job, source: &str) -> ToolCall {
+    let mut arguments = json!({ "source": source, "context": job.context, "stdin": job.stdin });
+    if !job.files.is_empty() {
+        arguments["files"] = json!(job.files);
+    }
+    if matches!(job.code, Code::TypeScript(_)) {
+        arguments["typescript"] = Value::Bool(true);
+    }
     ToolCall { tool: runtime.name().into(), function: "run".into(), arguments: arguments.to_string() }
 }
 

@@ -64,7 +64,9 @@ impl Executor {
             });
         }
         match &job.code {
-            Code::Python(source) | Code::JavaScript(source) => self.run_source(&job, source).await,
+            Code::Python(source) | Code::JavaScript(source) | Code::TypeScript(source) => {
+                self.run_source(&job, source).await
+            }
             Code::Wasm(bytes) => self.run_program(&job, bytes).await,
         }
     }
@@ -83,8 +85,9 @@ impl Executor {
     }
 
     async fn run_source(&self, job: &Job, source: &str) -> Result<JobReport, ExecError> {
-        if source.len() > SOURCE_BYTES_MAX {
-            return Err(ExecError::SourceTooLong { bytes: source.len() });
+        let bytes = source.len() + job.files.values().map(String::len).sum::<usize>();
+        if bytes > SOURCE_BYTES_MAX {
+            return Err(ExecError::SourceTooLong { bytes });
         }
         let language = job.code.language();
         let plugin = self.runtime(language).await?;
@@ -96,7 +99,7 @@ impl Executor {
                 (CallStart::from(setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console)), console)
             }
         };
-        let call = run_call(&plugin, source, &job.context, &job.stdin);
+        let call = run_call(&plugin, job, source);
         let settings = streaming(&job.limits);
         let attempt = ToolAttempt { key: "exec", number: 1, settings: &settings };
         let called = plugin.call_tool(start, &Cancel::default(), &call, attempt).await;

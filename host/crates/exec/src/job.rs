@@ -5,6 +5,7 @@
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Bytes of a source. A longer one is refused before anything starts; the runtimes have the same cap.
 pub const SOURCE_BYTES_MAX: usize = 1_000_000;
@@ -20,6 +21,8 @@ pub enum Code {
     Python(String),
     /// JavaScript source.
     JavaScript(String),
+    /// TypeScript source, whose types are taken out and not checked.
+    TypeScript(String),
     /// The bytes of a program for WASI: a component, or a module for preview 1.
     Wasm(Vec<u8>),
 }
@@ -42,7 +45,7 @@ impl Code {
     pub fn language(&self) -> GraphLanguage {
         match self {
             Self::Python(_) => GraphLanguage::Python,
-            Self::JavaScript(_) => GraphLanguage::JavaScript,
+            Self::JavaScript(_) | Self::TypeScript(_) => GraphLanguage::JavaScript,
             Self::Wasm(_) => GraphLanguage::Wasm,
         }
     }
@@ -85,6 +88,8 @@ pub struct Job {
     pub context: Value,
     /// Its standard input. Default empty.
     pub stdin: String,
+    /// Modules that it may import, by file name such as `helper.js`. Default none. A program has none.
+    pub files: BTreeMap<String, String>,
     /// Directories that it sees. Default none.
     pub directories: Vec<DirectoryGrant>,
     /// Hosts that Python and programs may reach by HTTP; JavaScript has no HTTP. Default none.
@@ -101,6 +106,7 @@ impl Job {
             code,
             context: json!({}),
             stdin: String::new(),
+            files: BTreeMap::new(),
             directories: Vec::new(),
             hosts: Vec::new(),
             limits: JobLimits::default(),

@@ -7,10 +7,9 @@
 
 use crate::call::{run_call, setup, streaming};
 use crate::error::ExecError;
-use crate::job::{GraphLanguage, Job, JobLimits};
+use crate::job::{Code, GraphLanguage, Job, JobLimits};
 use longhaul_capabilities::Console;
 use longhaul_engine::{CallError, Plugin, WarmInstance};
-use serde_json::json;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -118,7 +117,8 @@ async fn make(
     let console = Console::new(limits.output_bytes_max);
     let failed = |error: CallError| ExecError::Host(error.to_string());
     let standby = plugin.stand_by(setup(limits, Vec::new(), Vec::new(), &console)).await.map_err(failed)?;
-    let call = run_call(plugin, rehearsal(language), &json!({}), "");
+    let source = rehearsal(language);
+    let call = run_call(plugin, &Job::of(Code::Python(source.into())), source);
     let standby = plugin.rehearse_tool(standby, &call, &streaming(limits)).await.map_err(failed)?;
     Ok((standby, console))
 }

@@ -16,11 +16,13 @@
 //! | `views.rs` | views of a graph's state |
 //! | `agents.rs` | graphs of agents |
 //! | `errors.rs` | errors for callers |
+//! | `files.rs` | the content of files that steps read, as digests |
 //! | `steps.rs` | the run of one step |
 
 mod advice;
 mod agents;
 mod errors;
+mod files;
 mod mend;
 mod opened;
 mod perform;

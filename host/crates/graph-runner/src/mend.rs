@@ -19,7 +19,7 @@ use longhaul_core::graph::{
 use longhaul_core::store::Op;
 use longhaul_core::text::{printable, truncate};
 use longhaul_graph::analysis::VariableName;
-use longhaul_graph::diagnose::{self, Diagnosis, ObservedValue};
+use longhaul_graph::diagnose::{self, Diagnosis, ObservedValue, RaisedFrame};
 use longhaul_graph::graph::{Node, StepId};
 use longhaul_graph::patch::{self, Candidate};
 use longhaul_graph::record::Text;
@@ -151,16 +151,22 @@ impl GraphChange<'_> {
         let node = self.opened.node(&step)?;
         let state = states.get(&step).copied().unwrap_or_default();
         let failure = views::failure(self.opened, node, state).unwrap_or_default();
+        let frame = views::innermost(self.opened, node, state);
         let values = self.values_of(&step).await?;
         let told = diagnose::RaisedFailure {
             step: step.clone(),
             exception: failure.kind.clone(),
             message: failure.message.clone(),
             line: failure.line,
+            frame: frame.as_ref().map(|frame| RaisedFrame {
+                step: StepId::new(frame.step.as_str()),
+                line: frame.line,
+                function: frame.function.clone(),
+            }),
             values,
         };
         let diagnosis = diagnose::diagnose(self.opened.graph(), &told).map_err(refused)?;
-        let view = view(&diagnosis, failure);
+        let view = DiagnosisView { frame, ..view(&diagnosis, failure) };
         Ok(FailureContext { step, failure: told, diagnosis, view })
     }
 
@@ -299,7 +305,10 @@ impl GraphChange<'_> {
         self.opened.write_changed(&mut self.batch)?;
         let before = ReplacedStep { source: Text::keep(&before, &mut self.batch), step: step.clone() };
         let kept = PatchView { step: step.to_string(), source, why: why.clone(), tries, replay: did };
-        self.noted(format!("patched `{step}`: {}", truncate(&why, WHY_BYTES_MAX)), Some(before), Some(kept.clone()))?;
+        // The output of its steps is in their rows, and needs no second place.
+        let replay = ReplaySummary { outputs: Vec::new(), ..kept.replay.clone() };
+        let patch = PatchView { replay, ..kept.clone() };
+        self.noted(format!("patched `{step}`: {}", truncate(&why, WHY_BYTES_MAX)), Some(before), Some(patch))?;
         Ok(kept)
     }
 
@@ -352,6 +361,7 @@ fn view(diagnosis: &Diagnosis, failure: StepFailure) -> DiagnosisView {
         values: values.collect(),
         culprit: diagnosis.culprit.to_string(),
         why: diagnosis.reason.clone(),
+        frame: None,
         failure,
     }
 }
@@ -370,9 +380,18 @@ fn probe_source(names: &BTreeSet<VariableName>) -> String {
     let mut source = String::from(
         "def _longhaul_shown(value):\n    \
          shown = {'shown': repr(value)[:300], 'kind': type(value).__name__[:100]}\n    \
-         if type(value) is dict:\n        shown['keys'] = [repr(key)[:100] for key in list(value)[:200]]\n    \
+         names = lambda value: [name[:100] for name in dir(value) if not name.startswith('__')][:200]\n    \
+         keys = lambda values: [repr(key)[:100] for key in list(values)[:200]]\n    \
+         parts = []\n    \
+         if type(value) is dict:\n        shown['keys'], parts = keys(value), list(value.values())[:3]\n    \
+         if type(value) in (list, tuple):\n        parts = list(value[:3])\n    \
          if type(value) in (list, tuple, str, bytes, set, frozenset, dict):\n        shown['len'] = len(value)\n    \
-         else:\n        shown['attributes'] = [name[:100] for name in dir(value) if not name.startswith('__')][:200]\n    \
+         else:\n        shown['attributes'] = names(value)\n        \
+         try:\n            shown['columns'] = keys(value.columns)\n        \
+         except BaseException:\n            pass\n    \
+         if parts:\n        \
+         shown['part_kind'], shown['part_attributes'] = type(parts[0]).__name__[:100], names(parts[0])\n        \
+         shown['columns'] = [key for part in parts if type(part) is dict for key in keys(part)][:200]\n    \
          return shown\n_longhaul_values = {}\n",
     );
     for name in names {
@@ -392,6 +411,9 @@ struct ProbedValue {
     keys: Vec<String>,
     len: Option<u64>,
     attributes: Vec<String>,
+    columns: Vec<String>,
+    part_kind: String,
+    part_attributes: Vec<String>,
 }
 
 /// Parses a probe's output. A step's own `__repr__` may print as well, and its output is not trusted.
@@ -406,6 +428,9 @@ fn read_probe(printed: &str) -> BTreeMap<VariableName, ObservedValue> {
         keys: cut(shown.keys),
         len: shown.len,
         attributes: cut(shown.attributes),
+        columns: cut(shown.columns),
+        part_kind: truncate(&shown.part_kind, SHOWN_BYTES_MAX),
+        part_attributes: cut(shown.part_attributes),
     };
     values.into_iter().take(NAMES_MAX).map(|(name, shown)| (VariableName::from(name), seen(shown))).collect()
 }

@@ -2,6 +2,7 @@
 
 use crate::agents::{OF_AGENT, of_agent};
 use crate::errors::{broken, no_graph, refused, replay_refused};
+use crate::files::FileDigests;
 use longhaul_core::Digest;
 use longhaul_core::graph::{GraphError, StepFailure};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
@@ -85,6 +86,18 @@ impl OpenGraph {
         }
         opened.replay = Replay::restore(graph, settings(&opened.head), histories).map_err(replay_refused)?;
         Ok(opened)
+    }
+
+    /// Looks at the files that steps read: a step that read one that has changed is stale, and what depends on it.
+    pub(super) fn look_at_files(&mut self, digests: &FileDigests, now_ms: u64) -> Result<(), GraphError> {
+        let names = self.replay.files();
+        let directories = &self.head.surroundings.directories;
+        if names.is_empty() || directories.is_empty() {
+            return Ok(());
+        }
+        let files = digests.of(directories, names, now_ms);
+        self.replay.set_files(files).map_err(replay_refused)?;
+        Ok(())
     }
 
     /// Begins a walk over the stale steps.

@@ -4,16 +4,23 @@
 use crate::errors::{broken, replay_refused};
 use crate::views;
 use crate::work::GraphChange;
-use longhaul_core::graph::{GraphError, ReplaySummary, StepState};
+use longhaul_core::graph::{GraphError, ReplaySummary, StepDependency, StepOutput, StepState};
 use longhaul_core::store::{Batch, Op};
 use longhaul_core::text;
-use longhaul_graph::graph::StepId;
+use longhaul_graph::graph::{MissedEdge, StepId};
 use longhaul_graph::replay::{NextStep, Replay, ReportOutcome, Skip};
 use longhaul_graph::step::StepReport;
 use std::collections::BTreeSet;
 
-/// Warnings that one run reports.
+/// Warnings, and dependencies that it found, that one run reports.
 const WARNINGS_MAX: usize = 50;
+const DISCOVERED_MAX: usize = 50;
+
+/// Steps whose output one run reports, and bytes of the output of one step and of all of them.
+const OUTPUTS_MAX: usize = 200;
+const OUTPUT_BYTES_MAX: usize = 64 << 10;
+const OUTPUTS_BYTES_MAX: usize = 256 << 10;
+const VALUE_BYTES_MAX: usize = 10_000;
 
 /// Pending changes that are written on their own if no step ends before.
 const WAITING_OPS_MAX: usize = 1_000;
@@ -25,6 +32,10 @@ pub(super) struct ReplayTally {
     answered: Vec<StepId>,
     blocked: Vec<StepId>,
     unknown: Vec<StepId>,
+    outputs: Vec<StepOutput>,
+    output_bytes: usize,
+    discovered: Vec<StepDependency>,
+    discovered_count: u32,
     warnings: Vec<String>,
     more_warnings: usize,
 }
@@ -33,12 +44,17 @@ impl ReplayTally {
     /// Takes a report, which the replay keeps or asks for again. Returns the steps that are stale now.
     pub(super) fn ran(&mut self, replay: &mut Replay, report: StepReport) -> Result<Vec<StepId>, GraphError> {
         let (step, unkept) = (report.step.clone(), report.unkept.clone());
+        let output = output(&report);
         let ReportOutcome::Kept { missed, mut stale, .. } = replay.ran(report).map_err(replay_refused)? else {
             return Ok(Vec::new());
         };
-        for edge in missed {
-            let (from, to, name) = (edge.from, edge.to, edge.variable);
-            self.warn(format!("`{to}` needs `{name}` of `{from}`, which its source does not show; noted"));
+        self.print(output);
+        for MissedEdge { from, to, variable } in missed {
+            self.discovered_count = self.discovered_count.saturating_add(1);
+            if self.discovered.len() < DISCOVERED_MAX {
+                let (from, to, variable) = (from.to_string(), to.to_string(), variable.to_string());
+                self.discovered.push(StepDependency { from, to, variable });
+            }
         }
         for name in unkept {
             self.warn(format!("`{step}` changed `{name}`, which no other step sees"));
@@ -68,6 +84,15 @@ impl ReplayTally {
         }
     }
 
+    fn print(&mut self, output: StepOutput) {
+        let bytes = output.stdout.len() + output.value.as_ref().map_or(0, String::len);
+        let fits = self.outputs.len() < OUTPUTS_MAX && self.output_bytes + bytes <= OUTPUTS_BYTES_MAX;
+        if bytes > 0 && fits {
+            self.output_bytes += bytes;
+            self.outputs.push(output);
+        }
+    }
+
     fn warn(&mut self, warning: String) {
         if self.warnings.len() < WARNINGS_MAX {
             self.warnings.push(warning);
@@ -94,8 +119,20 @@ impl ReplayTally {
             failed: names(&failed),
             blocked: names(&self.blocked),
             unknown: names(&self.unknown),
+            outputs: self.outputs,
+            discovered: self.discovered,
+            discovered_count: self.discovered_count,
             warnings: self.warnings,
         }
+    }
+}
+
+/// What a step printed, and the value of its last expression.
+fn output(report: &StepReport) -> StepOutput {
+    StepOutput {
+        step: report.step.to_string(),
+        stdout: text::truncate(&report.stdout, OUTPUT_BYTES_MAX),
+        value: report.result.as_deref().map(|value| text::truncate(value, VALUE_BYTES_MAX)),
     }
 }
 
@@ -118,6 +155,7 @@ impl GraphChange<'_> {
         for step in from.into_iter().chain(again) {
             self.opened.replay.again(&StepId::new(step)).map_err(replay_refused)?;
         }
+        self.services.look_at_files(self.opened)?;
         self.opened.start(keep_going)?;
         let (mut tally, mut waiting) = (ReplayTally::default(), Batch::new());
         let values = self.services.runner.values();
@@ -141,7 +179,11 @@ impl GraphChange<'_> {
                     }
                     let report = self.services.runner.run(&request, &self.opened.head.surroundings, &values).await?;
                     waiting.ops.extend(report.blobs.iter().map(|(digest, bytes)| Op::Blob(*digest, bytes.to_vec())));
+                    let has_written = !report.written.is_empty();
                     let stale = tally.ran(&mut self.opened.replay, report)?;
+                    if has_written {
+                        self.services.look_at_files(self.opened)?;
+                    }
                     self.opened.write_steps(stale.iter(), &mut waiting)?;
                     self.commit(&mut waiting).await?;
                 }

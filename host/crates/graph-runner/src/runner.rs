@@ -1,9 +1,10 @@
 //! The interpreter of steps, and the source of their values.
 
+use crate::files::FileDigests;
 use crate::steps::{Blobs, StepError, Steps};
 use longhaul_core::graph::{GraphError, StepEnvironment, StepLimits};
 use longhaul_core::store::Store;
-use longhaul_core::{Denial, Digest};
+use longhaul_core::{Clock, Denial, Digest};
 use longhaul_exec::{ExecError, Executor, ExecutorPaths, JobLimits};
 use longhaul_graph::step::{StepReport, StepRequest};
 use longhaul_home::{Home, plugin_directories};
@@ -15,6 +16,8 @@ use tokio::sync::OnceCell;
 pub(super) struct LazyExecutor {
     store: Arc<dyn Store>,
     home: Home,
+    clock: Arc<dyn Clock>,
+    files: Arc<FileDigests>,
     executor: OnceCell<Executor>,
 }
 
@@ -34,8 +37,8 @@ impl Blobs for StepValues {
 }
 
 impl LazyExecutor {
-    pub(super) fn new(store: Arc<dyn Store>, home: Home) -> Self {
-        Self { store, home, executor: OnceCell::new() }
+    pub(super) fn new(store: Arc<dyn Store>, home: Home, clock: Arc<dyn Clock>, files: Arc<FileDigests>) -> Self {
+        Self { store, home, clock, files, executor: OnceCell::new() }
     }
 
     /// The values of the store.
@@ -43,6 +46,7 @@ impl LazyExecutor {
         StepValues { store: Arc::clone(&self.store), tried: HashMap::new() }
     }
 
+    /// Runs a step. The report has the digests of the files that it read, as they are at its end.
     pub(super) async fn run(
         &self,
         request: &StepRequest,
@@ -53,10 +57,24 @@ impl LazyExecutor {
         let limits = JobLimits { timeout_ms, memory_bytes_max, fuel_max, ..JobLimits::default() };
         let steps = Steps::new(self.executor().await?.clone(), limits);
         let steps = steps.with_grants(sees.directories.clone(), sees.hosts.clone());
-        steps.run(request, values).await.map_err(|error| match error {
+        let ran = steps.run(request, values).await.map_err(|error| match error {
             StepError::Exec(error) => not_there(error),
             other => GraphError::Failed(other.to_string()),
-        })
+        });
+        self.with_files(ran?, sees).await
+    }
+
+    async fn with_files(&self, mut report: StepReport, sees: &StepEnvironment) -> Result<StepReport, GraphError> {
+        if report.files.is_empty() {
+            return Ok(report);
+        }
+        let (files, directories, now_ms) = (Arc::clone(&self.files), sees.directories.clone(), self.clock.now_ms());
+        let paths: Vec<String> = std::mem::take(&mut report.files).into_keys().collect();
+        let read = move || files.of(&directories, paths.iter().map(String::as_str), now_ms);
+        let read = tokio::task::spawn_blocking(read).await;
+        report.files =
+            read.map_err(|error| GraphError::Failed(format!("the files of a step cannot be read: {error}")))?;
+        Ok(report)
     }
 
     async fn executor(&self) -> Result<&Executor, GraphError> {

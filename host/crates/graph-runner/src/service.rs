@@ -2,12 +2,15 @@
 
 use crate::agents::{OF_AGENT, of_agent};
 use crate::errors::{broken, no_graph};
+use crate::files::FileDigests;
 use crate::opened::{OpenGraph, bytes};
 use crate::runner::LazyExecutor;
 use crate::task::{GraphTask, task_only_looks};
 use crate::views;
 use crate::work::{GraphChange, Services};
-use longhaul_api::graphs::{AddSteps, CreateGraph, DiagnoseStep, OperateGraph, PatchStep, RunGraph};
+use longhaul_api::graphs::{
+    AddSteps, CreateGraph, DiagnoseStep, GraphPage, OperateGraph, PatchStep, RunGraph, ShowGraph,
+};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::graph::{
     GraphAnswer, GraphChanges, GraphError, GraphFormat, GraphOperation, GraphSummary, GraphVersion, Graphs, PatchView,
@@ -45,8 +48,9 @@ pub struct GraphService {
 impl GraphService {
     /// The service of a data directory. It reads nothing yet, and loads no interpreter.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, models: Arc<dyn ProjectModels>) -> Self {
-        let runner = LazyExecutor::new(Arc::clone(&store), home.clone());
-        Self { services: Services { store, clock, runner, models }, slots: Mutex::default() }
+        let files = Arc::new(FileDigests::default());
+        let runner = LazyExecutor::new(Arc::clone(&store), home.clone(), Arc::clone(&clock), Arc::clone(&files));
+        Self { services: Services { store, clock, runner, files, models }, slots: Mutex::default() }
     }
 
     /// Handles a request that an agent can make, too. A change is made once for one token.
@@ -104,6 +108,14 @@ impl GraphService {
         Ok(self.look(name, views::steps)?)
     }
 
+    /// A graph with a page of its steps.
+    ///
+    /// # Errors
+    /// As [`Self::steps`].
+    pub fn page(&self, request: &ShowGraph) -> fault::Result<GraphPage> {
+        Ok(self.look(&request.name, |opened| views::page(opened, request.offset, request.limit))?)
+    }
+
     /// The graph as a text.
     ///
     /// # Errors
@@ -150,12 +162,17 @@ impl GraphService {
         let slot = self.slot(name);
         match slot.try_lock() {
             Ok(mut place) => {
-                let opened = self.take(&mut place, name)?;
+                let mut opened = self.take(&mut place, name)?;
+                self.services.look_at_files(&mut opened)?;
                 let seen = view(&opened);
                 *place = Some(opened);
                 Ok(seen)
             }
-            Err(_) => Ok(view(&OpenGraph::load(&*self.services.store, name)?)),
+            Err(_) => {
+                let mut opened = OpenGraph::load(&*self.services.store, name)?;
+                self.services.look_at_files(&mut opened)?;
+                Ok(view(&opened))
+            }
         }
     }
 

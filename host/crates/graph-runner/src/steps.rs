@@ -7,7 +7,8 @@
 //!
 //! Not carried from step to step, and not compared: the order of a set's elements, identities of numbers and texts,
 //! addresses, cache statistics, changes to modules and builtins, warnings that were shown already, tracebacks of stored
-//! exceptions, the flags of `decimal`, and files except for their existence.
+//! exceptions, and the flags of `decimal`. Of files, a report has the paths that a step read and wrote; their content is
+//! for the caller to look at.
 
 mod answer;
 
@@ -172,6 +173,7 @@ impl Steps {
             "seed": request.seed,
             "given": given,
             "prelude": before,
+            "directories": self.directories.iter().map(|directory| &directory.guest).collect::<Vec<_>>(),
         });
         Ok(fields.to_string())
     }

@@ -2,12 +2,16 @@
 
 use crate::opened::{OpenGraph, syntax_failure};
 use crate::task::GraphTask;
-use longhaul_core::graph::{GraphAnswer, GraphError, GraphFormat, GraphOperation, StepFailure, StepState, StepView};
+use longhaul_api::graphs::GraphPage;
+use longhaul_core::graph::{
+    GraphAnswer, GraphError, GraphFormat, GraphOperation, GraphSummary, StepFailure, StepFrame, StepState, StepView,
+};
 use longhaul_core::text::truncate;
+use longhaul_graph::analysis::VariableName;
 use longhaul_graph::draw;
 use longhaul_graph::graph::{Node, NodeState, StepId};
 use longhaul_graph::replay::{Replay, StepHistory};
-use longhaul_graph::step::{KeptValues, StepEnd, StepReport};
+use longhaul_graph::step::{KeptValues, SHARING, StepEnd, StepReport};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -15,6 +19,9 @@ use std::sync::Arc;
 const OUTPUT_BYTES_MAX: usize = 64 << 10;
 const VALUE_BYTES_MAX: usize = 10_000;
 const TRACEBACK_BYTES_MAX: usize = 16 << 10;
+
+/// Bytes of the line of a frame.
+const FRAME_BYTES_MAX: usize = 200;
 
 /// Columns of a drawing, and of the name of a step in a note.
 const WIDTH_MAX: usize = 1_000;
@@ -26,6 +33,9 @@ const NOTES_MAX: usize = 100;
 /// Dependencies of all steps together that are listed. A list that every step appends to has as many as there are pairs
 /// of steps.
 const EDGES_MAX: usize = 500_000;
+
+/// Dependencies of each step of a page, the nearest of each name.
+const PAGE_EDGES_MAX: usize = 1_000;
 
 /// Answers a read-only request.
 pub(super) fn look(opened: &OpenGraph, task: &GraphTask) -> Result<GraphAnswer, GraphError> {
@@ -83,19 +93,27 @@ pub(super) fn steps(opened: &OpenGraph) -> Vec<StepView> {
     opened.graph().steps().map(view).collect()
 }
 
+/// The graph with a page of its steps.
+pub(super) fn page(opened: &OpenGraph, offset: usize, limit: usize) -> GraphPage {
+    let states = states(&opened.replay);
+    let one = |node: &Node| {
+        let (edges, _) = opened.graph().nearest_edges_into(&node.id, PAGE_EDGES_MAX).unwrap_or_default();
+        let needs = edges.iter().map(|edge| edge.from.to_string()).collect();
+        StepView { needs, ..view(opened, node, states.get(&node.id).copied().unwrap_or_default()) }
+    };
+    let steps = opened.graph().steps().skip(offset).take(limit).map(one).collect();
+    let stale = opened.graph().stale().len();
+    let graph = GraphSummary { stale, ..opened.head.summary() };
+    GraphPage { graph, steps, total: opened.len(), offset }
+}
+
 fn view(opened: &OpenGraph, node: &Node, state: StepState) -> StepView {
     let mut view = StepView {
         id: node.id.to_string(),
         source: node.source.to_string(),
         state,
-        reads: node.analysis.reads().chain(&node.observed().reads).map(ToString::to_string).collect(),
-        writes: node
-            .analysis
-            .writes()
-            .chain(node.analysis.mutates())
-            .chain(&node.observed().writes)
-            .map(ToString::to_string)
-            .collect(),
+        reads: named(node.analysis.reads().chain(&node.observed().reads)),
+        writes: named(opened.graph().changed_by(&node.id).unwrap_or_default().iter()),
         failure: failure(opened, node, state),
         live_only: live_only(opened, node),
         ..StepView::default()
@@ -110,7 +128,13 @@ fn view(opened: &OpenGraph, node: &Node, state: StepState) -> StepView {
     view
 }
 
+/// The names of variables, without those of what variables share.
+fn named<'a>(names: impl Iterator<Item = &'a VariableName>) -> Vec<String> {
+    names.filter(|name| !name.starts_with(SHARING)).map(ToString::to_string).collect()
+}
+
 fn outcome(view: &mut StepView, report: &StepReport) {
+    view.files = report.files.keys().cloned().collect();
     view.stdout = truncate(&report.stdout, OUTPUT_BYTES_MAX);
     view.stderr = truncate(&report.stderr, OUTPUT_BYTES_MAX);
     view.value = report.result.as_deref().map(|value| truncate(value, VALUE_BYTES_MAX));
@@ -184,6 +208,24 @@ pub(super) fn failure(opened: &OpenGraph, node: &Node, state: StepState) -> Opti
             ..StepFailure::default()
         }),
     }
+}
+
+/// The innermost place in a step that the exception of a step passed through.
+pub(super) fn innermost(opened: &OpenGraph, node: &Node, state: StepState) -> Option<StepFrame> {
+    if state != StepState::Failed {
+        return None;
+    }
+    let report = &history(&opened.replay, &node.id)?.current.as_ref()?.report;
+    let StepEnd::Raised(exception) = &report.ended else { return None };
+    exception.frames.iter().rev().find_map(|frame| {
+        let step = frame.file.strip_prefix("<step ")?.strip_suffix('>')?;
+        let source = source_of(opened, step)?;
+        let at = usize::try_from(frame.line).ok()?.checked_sub(1)?;
+        let line = source.lines().nth(at).unwrap_or_default().trim();
+        let function = if frame.name == "<module>" { String::new() } else { frame.name.clone() };
+        let source = truncate(line, FRAME_BYTES_MAX);
+        Some(StepFrame { step: step.to_owned(), line: frame.line, function, source })
+    })
 }
 
 fn source_of(opened: &OpenGraph, step: &str) -> Option<Arc<str>> {

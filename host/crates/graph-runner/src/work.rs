@@ -1,5 +1,6 @@
 //! One change of a graph in progress: steps are added, changed and removed, and each change is noted.
 
+use crate::files::FileDigests;
 use crate::opened::{OpenGraph, ReplacedStep, bytes};
 use crate::runner::LazyExecutor;
 use longhaul_core::Clock;
@@ -15,7 +16,15 @@ pub(super) struct Services {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) runner: LazyExecutor,
+    pub(super) files: Arc<FileDigests>,
     pub(super) models: Arc<dyn ProjectModels>,
+}
+
+impl Services {
+    /// Has a graph look at the files that its steps read.
+    pub(super) fn look_at_files(&self, opened: &mut OpenGraph) -> Result<(), GraphError> {
+        opened.look_at_files(&self.files, self.clock.now_ms())
+    }
 }
 
 /// One change of a graph in progress.

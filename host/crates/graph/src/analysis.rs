@@ -8,12 +8,17 @@
 mod builtins;
 mod facts;
 mod flow;
+mod flows;
+mod library;
 mod lines;
 mod nesting;
+mod proof;
 mod python;
 mod stack;
 
 pub(crate) use builtins::all as python_builtins;
+pub(crate) use library::{is_fresh, is_inert, leaves};
+pub use proof::{DottedName, Obligation, ValueKind};
 pub(crate) use python::with_module as with_python;
 
 use serde::{Deserialize, Serialize};
@@ -37,6 +42,9 @@ pub const NESTING_MAX: usize = 200;
 ///
 /// Scanned as [`NESTING_MAX`] is. CPython ends such an expression with a `RecursionError` sooner.
 pub const LEANING_MAX: usize = 10_000;
+
+/// In place of the names of the methods that a source defines: it may define one of any name.
+pub(crate) const ANY_METHOD: &str = "*";
 
 /// A language that steps are written in.
 pub trait StepLanguage: Send + Sync {
@@ -62,7 +70,8 @@ pub struct Python {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnalysisMode {
-    /// Also a method called on a name, a name given to an unknown function, and an augmented assignment. Default.
+    /// Also a method called on a name, a name given to an unknown function, and an augmented assignment, as long as
+    /// the steps together do not prove that such a use leaves the value as it is. Default.
     #[default]
     Sound,
     /// Only stores to attributes and items of a name.
@@ -78,6 +87,8 @@ pub struct Analysis {
     /// In the order of the names, each once.
     names: Arc<[NameUse]>,
     sees_all: Option<Box<Reason>>,
+    /// In the order of the names, each once.
+    methods: Box<[VariableName]>,
 }
 
 /// The uses of one name in a source.
@@ -97,6 +108,11 @@ pub struct NameUse {
     pub settled: Option<Settled>,
     /// The first reason why its value may be changed in place; none if it may not.
     pub mutated: Option<Box<Reason>>,
+    /// The proof that no use changes its value in place after all, if the graph meets all of these obligations. Empty if
+    /// only the kind of its value can show that, and none if a use changes it.
+    pub proof: Option<Box<[Obligation]>>,
+    /// The kind of the values that the source binds it to, if all are of one kind that is known.
+    pub bound: Option<ValueKind>,
 }
 
 /// The certain fact of a name: later steps cannot see its earlier value.
@@ -185,7 +201,23 @@ impl Analysis {
     pub fn new(mut names: Vec<NameUse>, sees_all: Option<Reason>) -> Self {
         names.sort_by(|one, other| one.name.cmp(&other.name));
         names.dedup_by(|later, first| later.name == first.name);
-        Self { names: names.into(), sees_all: sees_all.map(Box::new) }
+        Self { names: names.into(), sees_all: sees_all.map(Box::new), methods: Box::default() }
+    }
+
+    /// The same, of a source that defines methods of these names.
+    #[must_use]
+    pub fn with_methods(mut self, names: impl IntoIterator<Item = VariableName>) -> Self {
+        let mut methods: Vec<VariableName> = names.into_iter().collect();
+        methods.sort_unstable();
+        methods.dedup();
+        self.methods = methods.into();
+        self
+    }
+
+    /// Names of the methods that the source defines, or may give to a value.
+    #[must_use]
+    pub fn methods(&self) -> &[VariableName] {
+        &self.methods
     }
 
     /// The reason why the source may read and write any name; none if it may not.
@@ -246,13 +278,29 @@ impl NameUse {
     /// A name without any use yet.
     #[must_use]
     pub fn new(name: VariableName) -> Self {
-        Self { name, read: None, builtin: false, written: false, deleted: false, settled: None, mutated: None }
+        Self {
+            name,
+            read: None,
+            builtin: false,
+            written: false,
+            deleted: false,
+            settled: None,
+            mutated: None,
+            proof: None,
+            bound: None,
+        }
     }
 
     /// True when it may be bound, unbound or changed in place.
     #[must_use]
     pub fn is_changed(&self) -> bool {
         self.written || self.deleted || self.mutated.is_some()
+    }
+
+    /// True when that is so whatever the other steps are.
+    #[must_use]
+    pub fn is_changed_for_certain(&self) -> bool {
+        self.written || self.deleted || (self.mutated.is_some() && self.proof.is_none())
     }
 }
 

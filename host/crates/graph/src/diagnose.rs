@@ -29,8 +29,22 @@ pub struct RaisedFailure {
     pub message: String,
     /// The line of the step's source, from 1, if it is known.
     pub line: Option<u32>,
+    /// The innermost place in a step that the exception passed through, if there was one.
+    #[serde(default)]
+    pub frame: Option<RaisedFrame>,
     /// Variables that the step had read, as they were when it raised.
     pub values: BTreeMap<VariableName, ObservedValue>,
+}
+
+/// A place in a step that an exception passed through.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RaisedFrame {
+    /// The step: the one that raised, or one whose function it called.
+    pub step: StepId,
+    /// The line of that step's source, from 1.
+    pub line: u32,
+    /// The name of the function; empty outside of functions.
+    pub function: String,
 }
 
 /// A value, as far as it was inspected.
@@ -47,6 +61,12 @@ pub struct ObservedValue {
     pub len: Option<u64>,
     /// Names of its attributes.
     pub attributes: Vec<String>,
+    /// The `repr` of the keys of dictionaries that it holds, or of the columns of a table.
+    pub columns: Vec<String>,
+    /// The name of the type of its first part; empty when it is unknown or there is none.
+    pub part_kind: String,
+    /// Names of the attributes of that part.
+    pub part_attributes: Vec<String>,
 }
 
 /// The likely cause of a failure.
@@ -101,6 +121,11 @@ impl RaisedFailure {
     /// The exception's type without its module.
     pub(crate) fn kind(&self) -> &str {
         self.exception.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// The innermost place, if it is in another step than the one that raised.
+    pub(crate) fn elsewhere(&self) -> Option<&RaisedFrame> {
+        self.frame.as_ref().filter(|frame| frame.step != self.step)
     }
 
     /// The part of the message that rules read.
@@ -175,7 +200,12 @@ fn blame(graph: &Graph, failure: &RaisedFailure, variables: &[Involved]) -> Resu
         "ZeroDivisionError" => "it divides by zero",
         _ => "it raised, and nothing points to an earlier step",
     };
-    Ok((failure.step.clone(), reason.to_owned()))
+    match failure.elsewhere() {
+        Some(RaisedFrame { step, function, .. }) if graph.node(step).is_ok() => {
+            Ok((step.clone(), format!("in `{function}`, which `{}` calls, {reason}", failure.step)))
+        }
+        _ => Ok((failure.step.clone(), reason.to_owned())),
+    }
 }
 
 fn blame_for_name(graph: &Graph, failure: &RaisedFailure, name: &str) -> (StepId, String) {
@@ -208,7 +238,8 @@ fn blame_for_name(graph: &Graph, failure: &RaisedFailure, name: &str) -> (StepId
         (None, Some(writer)) => format!("`{name}` is defined by the later step `{}`", writer.id),
         (None, None) => format!("no earlier step defines `{name}`"),
     };
-    (here.clone(), reason)
+    let reader = failure.elsewhere().map(|frame| &frame.step).filter(|step| graph.node(step).is_ok());
+    (reader.unwrap_or(here).clone(), reason)
 }
 
 /// The names that steps before this one may have bound.

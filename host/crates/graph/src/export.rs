@@ -112,7 +112,8 @@ fn exported(graph: &Graph, node: &Node) -> ExportedStep {
     };
     let reads = if error.is_some() { BTreeSet::new() } else { analysis.reads().cloned().collect() };
     let mutated = |known: &NameUse| Some((known.name.clone(), known.mutated.as_deref()?.clone()));
-    let mutates = analysis.names().iter().filter_map(mutated);
+    let changed = graph.changed_by(&node.id).unwrap_or_default();
+    let mutates = analysis.names().iter().filter(|known| changed.contains(&known.name)).filter_map(mutated);
     ExportedStep {
         id: node.id.clone(),
         source: node.source.as_str().into(),

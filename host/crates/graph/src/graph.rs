@@ -14,9 +14,10 @@ mod marks;
 mod node;
 mod nodes;
 mod places;
+mod proofs;
 mod variables;
 
-use crate::analysis::{StepLanguage, VariableName};
+use crate::analysis::{NameUse, StepLanguage, VariableName};
 use foldhash::fast::RandomState;
 use index::Index;
 use marks::Marks;
@@ -166,14 +167,20 @@ impl Graph {
         let kept = self.asked.clone();
         self.index.remove(&self.nodes[place]);
         self.asked.forget(place);
+        self.prove_again();
         if let Some(cycle) = self.cycle() {
             self.asked = kept;
             self.index.insert(&self.nodes[place]);
+            self.prove_again();
             return Err(cycle);
         }
         self.nodes.remove(place);
         self.places.remove(id);
         self.stale.remove(place);
+        if !touched.is_empty() {
+            // Proofs about them may have ended with the step.
+            touched = self.dependants_of(touched.into_iter().collect());
+        }
         self.stale.extend(&touched);
         Ok(self.ordered(&touched))
     }
@@ -191,7 +198,13 @@ impl Graph {
     ) -> Result<(), StepGraphError> {
         let (start, end) = (self.place(from)?, self.place(to)?);
         let along = start < end && self.asked.backward.is_empty();
+        if start > end {
+            // A proof that ends later must not close a cycle with this edge.
+            self.index.turn_proofs_off(true);
+            self.settle_proofs();
+        }
         if !along && places::contains(&self.dependants(end), start) {
+            self.prove_again();
             return Err(StepGraphError::Cycle { from: from.clone(), to: to.clone() });
         }
         if start > end && self.asked.backward.len() >= BACKWARD_EDGES_MAX {
@@ -216,12 +229,15 @@ impl Graph {
             observed.reads.iter().filter(|name| !self.index.reads(place, name)).cloned().collect();
         let writes: BTreeSet<VariableName> =
             observed.writes.iter().filter(|name| !self.index.changes(place, name)).cloned().collect();
-        if reads.is_empty() && writes.is_empty() && node.observed().failed == observed.failed {
-            return Ok(Vec::new());
-        }
         let mut seen = Observed { failed: observed.failed, ..node.observed().clone() };
         seen.reads.extend(reads.iter().cloned());
-        seen.writes.extend(writes.iter().cloned());
+        // A change that only the absence of a proof predicts is noted as well: there may be a proof later.
+        let known = |name: &VariableName| node.analysis.of(name).is_some_and(NameUse::is_changed_for_certain);
+        let noted = observed.writes.iter().filter(|name| node.analysis.sees_all().is_none() && !known(name));
+        seen.writes.extend(noted.cloned());
+        if seen == *node.observed() {
+            return Ok(Vec::new());
+        }
         let before = self.put(Node { seen: Some(Arc::new(seen)), ..node.clone() });
         if self.cycle().is_some() {
             self.put(before);
@@ -284,6 +300,16 @@ impl Graph {
         let mut found = self.dependants(place);
         found.retain(|one| *one != place);
         Ok(self.named(&found))
+    }
+
+    /// The names whose values later steps may see changed by a step.
+    ///
+    /// # Errors
+    /// [`StepGraphError::UnknownStep`].
+    pub fn changed_by(&self, id: &StepId) -> Result<BTreeSet<VariableName>, StepGraphError> {
+        let uses = self.index.uses(self.place(id)?);
+        let changed = uses.names.iter().filter(|(_, one)| one.changes);
+        Ok(changed.map(|(symbol, _)| self.index.name(*symbol).clone()).collect())
     }
 
     /// A step and the steps that depend on it, in insertion order.
@@ -355,7 +381,20 @@ impl Graph {
         let node = node.into();
         self.index.remove(&self.nodes[node.position]);
         self.index.insert(&node);
-        self.nodes.replace(node)
+        let before = self.nodes.replace(node);
+        self.settle_proofs();
+        before
+    }
+
+    /// Proves what can be proved with the requested edges that there are.
+    fn prove_again(&mut self) {
+        self.index.turn_proofs_off(!self.asked.backward.is_empty());
+        self.settle_proofs();
+    }
+
+    /// Looks again at the proofs that a change may have ended or made.
+    fn settle_proofs(&mut self) {
+        settle_proofs(&mut self.index, &self.nodes);
     }
 
     fn named<'p>(&self, places: impl IntoIterator<Item = &'p Place>) -> Vec<StepId> {
@@ -384,6 +423,15 @@ fn take_in(index: &mut Index, stale: &mut Marks, nodes: &mut Nodes, node: Arc<No
     index.insert(&node);
     stale.insert(node.position);
     nodes.push(node);
+    settle_proofs(index, nodes);
+}
+
+fn settle_proofs(index: &mut Index, nodes: &Nodes) {
+    for place in index.take_due() {
+        if let Some(node) = nodes.get(place) {
+            index.prove_again(node);
+        }
+    }
 }
 
 impl RequestedEdges {

@@ -17,7 +17,8 @@ mod similar_names;
 pub mod step;
 
 pub use analysis::{
-    Analysis, AnalysisMode, NameUse, Python, Reason, Settled, Span, StepLanguage, SyntaxError, VariableName,
+    Analysis, AnalysisMode, DottedName, NameUse, Obligation, Python, Reason, Settled, Span, StepLanguage, SyntaxError,
+    ValueKind, VariableName,
 };
 pub use graph::{Edge, Graph, MissedEdge, Node, NodeState, Observed, StepGraphError, StepId};
 pub use replay::{NextStep, Replay, ReplayError, ReplaySettings, ReportOutcome, Skip, StepHistory, StepRun};

@@ -54,7 +54,14 @@ pub fn candidates(graph: &Graph, failure: &RaisedFailure) -> Result<Vec<Candidat
         };
         found.extend(for_step(graph, &diagnosis.culprit, facts, rules_for_culprit)?);
     }
-    let facts = Facts { failure: failure.clone(), known: names_before(graph, &failure.step), none: None };
+    let known = names_before(graph, &failure.step);
+    if let Some(frame) = failure.elsewhere().filter(|frame| graph.node(&frame.step).is_ok()) {
+        // The function that raised is another step's.
+        let there = RaisedFailure { line: Some(frame.line), ..failure.clone() };
+        let facts = Facts { failure: there, known: known.clone(), none: None };
+        found.extend(for_step(graph, &frame.step, facts, rules)?);
+    }
+    let facts = Facts { failure: failure.clone(), known, none: None };
     found.extend(for_step(graph, &failure.step, facts, rules)?);
     let mut kept: Vec<Candidate> = Vec::new();
     for candidate in found {

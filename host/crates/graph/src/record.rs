@@ -6,6 +6,7 @@
 use crate::analysis::{AnalysisMode, VariableName};
 use crate::graph::StepId;
 use longhaul_core::Digest;
+use longhaul_core::grant::{Access, DirectoryGrant};
 use longhaul_core::graph::{GraphSummary, GraphVersion, PatchView, StepEnvironment};
 use longhaul_core::store::{Batch, Key, Store, StoreError};
 use serde::{Deserialize, Serialize};
@@ -159,6 +160,8 @@ impl GraphHead {
             created_ms: self.created_ms,
             changed_ms: self.changed_ms,
             of_agent: self.owner.is_some(),
+            directories: self.surroundings.directories.iter().map(directory).collect(),
+            hosts: self.surroundings.hosts.iter().cloned().map(String::from).collect(),
         }
     }
 
@@ -178,6 +181,12 @@ impl GraphHead {
         }
         self.tokens.push(RequestToken { token: token.to_owned(), patch });
     }
+}
+
+/// A directory in the form in which a person grants it.
+fn directory(grant: &DirectoryGrant) -> String {
+    let mode = if grant.access == Access::Read { ":ro" } else { "" };
+    format!("{}:{}{mode}", grant.host.display(), grant.guest)
 }
 
 /// A text in its row, or in a blob.

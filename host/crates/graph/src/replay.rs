@@ -12,14 +12,16 @@
 //! It trusts a report only as far as its own graph goes, and refuses one that it did not request.
 
 mod history;
+mod inputs;
 mod namespace;
 #[cfg(test)]
 mod tests;
 
 use crate::analysis::VariableName;
-use crate::graph::{Graph, MissedEdge, NodeState, Observed, StepGraphError, StepId};
+use crate::graph::{Graph, MissedEdge, NodeState, StepGraphError, StepId};
 use crate::step::{
-    DECIMAL, GivenGroup, KeptValues, NAMES_MAX, PrecedingStep, RANDOM, StepEnd, StepReport, StepRequest, ValueGroup,
+    DECIMAL, FILES_MAX, GivenGroup, KeptValues, NAMES_MAX, PrecedingStep, RANDOM, SHARING, StepEnd, StepReport,
+    StepRequest, ValueGroup,
 };
 pub use history::{RUNS_MAX, StepHistory, StepRun};
 use longhaul_core::Digest;
@@ -137,12 +139,18 @@ pub struct Replay {
     namespace: Namespace,
     failed: BTreeSet<Position>,
     changed: BTreeSet<StepId>,
+    /// The content of files as it is now, as far as it was told.
+    files: BTreeMap<String, Option<Digest>>,
+    /// Files that steps wrote, each with the last of those steps.
+    written: BTreeMap<String, Position>,
     walk: Walk,
 }
 
 /// One walk over the stale steps.
 #[derive(Clone, Default)]
 struct Walk {
+    /// The step that was the last to be asked for or answered.
+    at: Position,
     open: BTreeMap<Position, StepId>,
     blocked: BTreeMap<Position, StepId>,
     asked: Option<Asked>,
@@ -174,6 +182,8 @@ impl Replay {
             namespace: Namespace::default(),
             failed: BTreeSet::new(),
             changed: BTreeSet::new(),
+            files: BTreeMap::new(),
+            written: BTreeMap::new(),
             walk: Walk::default(),
         }
     }
@@ -240,6 +250,51 @@ impl Replay {
     /// The steps whose history has changed since the last call, in no particular order.
     pub fn take_changed(&mut self) -> Vec<StepId> {
         std::mem::take(&mut self.changed).into_iter().collect()
+    }
+
+    /// The files that kept runs read.
+    #[must_use]
+    pub fn files(&self) -> BTreeSet<&str> {
+        let runs = self.histories.values().flat_map(|(_, history)| history.runs());
+        runs.flat_map(|run| run.report.files.keys()).map(String::as_str).collect()
+    }
+
+    /// Takes in the present content of files, none for a file that does not exist. A kept run is a step's result only if
+    /// it read the same content; of a file that is not named here, any content counts as the same, and so does any of a
+    /// file that this step or a later one wrote. Returns the steps that became stale because of it, in replay order.
+    /// Those of them behind the present place of a walk are part of it.
+    ///
+    /// # Errors
+    /// [`StepGraphError::UnknownStep`].
+    pub fn set_files(&mut self, files: BTreeMap<String, Option<Digest>>) -> Result<Vec<StepId>, ReplayError> {
+        self.files = files;
+        self.written.clear();
+        for (at, (_, history)) in &self.histories {
+            let written = history.current.iter().flat_map(|run| &run.report.written);
+            self.written.extend(written.map(|path| (path.clone(), *at)));
+        }
+        let differs = |at: Position, history: &StepHistory| {
+            history.current.as_ref().is_some_and(|run| !self.has_files_of(at, run))
+        };
+        let readers: Vec<StepId> = self
+            .histories
+            .iter()
+            .filter(|(at, (_, history))| differs(**at, history))
+            .map(|(_, (id, _))| id.clone())
+            .collect();
+        let before: BTreeSet<StepId> = self.graph.stale().into_iter().collect();
+        for id in &readers {
+            self.graph.mark_stale(id)?;
+        }
+        let mut stale = self.graph.stale();
+        stale.retain(|id| !before.contains(id));
+        for id in &stale {
+            let at = self.graph.node(id)?.position;
+            if at > self.walk.at {
+                self.walk.open.insert(at, id.clone());
+            }
+        }
+        Ok(stale)
     }
 
     /// Adds a step at the end.
@@ -347,6 +402,7 @@ impl Replay {
     pub fn next(&mut self) -> Result<NextStep, ReplayError> {
         self.walk.asked = None;
         let Some((at, step)) = self.walk.open.pop_first() else { return Ok(NextStep::Done) };
+        self.walk.at = at;
         if let Some(why) = self.why_not(at, &step)? {
             return Ok(NextStep::Skipped { step, why });
         }
@@ -390,6 +446,11 @@ impl Replay {
         }
         let step = report.step.clone();
         let run = Arc::new(self.run_of(asked.at, &asked.request, report)?);
+        self.files.extend(run.report.files.clone());
+        for path in &run.report.written {
+            let last = self.written.entry(path.clone()).or_default();
+            *last = asked.at.max(*last);
+        }
         let missed = self.observe(asked.at, &step, &run)?;
         let (stale, is_same) = self.put(asked.at, &step, &run)?;
         self.graph_fresh(&step, &run)?;
@@ -435,13 +496,28 @@ impl Replay {
     fn answer(&self, at: Position, step: &StepId) -> Result<Option<Arc<StepRun>>, ReplayError> {
         let source = self.source_digest(&self.graph.node(step)?.source);
         let Some((_, history)) = self.histories.get(&at) else { return Ok(None) };
-        let fits = |run: &&Arc<StepRun>| {
-            run.source == source
-                && !run.is_stopped()
-                && run.reads.iter().all(|(name, seen)| self.namespace.seen(name, at) == *seen)
-                && run.all.is_none_or(|all| self.namespace.seen_all(at) == all)
-        };
-        Ok(history.runs().find(fits).cloned())
+        Ok(history.runs().find(|run| self.fits(at, &source, run)).cloned())
+    }
+
+    /// True when a run is the result of a step of this source with the present input.
+    fn fits(&self, at: Position, source: &Digest, run: &StepRun) -> bool {
+        run.source == *source
+            && !run.is_stopped()
+            && inputs::has_values_of(&self.namespace, at, run)
+            && self.has_files_of(at, run)
+    }
+
+    fn has_files_of(&self, at: Position, run: &StepRun) -> bool {
+        let is_same = |path: &String, then: &Option<Digest>| self.files.get(path).is_none_or(|now| now == then);
+        let is_written = |path: &String| self.written.get(path).is_some_and(|last| *last >= at);
+        run.report.files.iter().all(|(path, then)| is_same(path, then) || is_written(path))
+    }
+
+    /// True when the current run of a step is not its result any more.
+    fn is_outdated(&self, at: Position) -> bool {
+        let Some((id, history)) = self.histories.get(&at) else { return false };
+        let (Some(run), Ok(node)) = (&history.current, self.graph.node(id)) else { return true };
+        !self.fits(at, &self.source_digest(&node.source), run)
     }
 
     fn take_answer(&mut self, at: Position, step: StepId, run: &Arc<StepRun>) -> Result<NextStep, ReplayError> {
@@ -464,8 +540,10 @@ impl Replay {
 
     /// Reports the observations of a run to the graph; returns the missed dependencies.
     fn observe(&mut self, at: Position, step: &StepId, run: &StepRun) -> Result<Vec<MissedEdge>, ReplayError> {
-        let observed = observed(run, |name| self.namespace.find(name, at).is_some());
-        Ok(self.graph.observe(step, &observed)?)
+        let observed = inputs::observed(&self.namespace, at, run);
+        let mut missed = self.graph.observe(step, &observed)?;
+        missed.retain(|edge| !edge.variable.starts_with(SHARING));
+        Ok(missed)
     }
 
     /// A step that was stopped stays stale.
@@ -481,7 +559,8 @@ impl Replay {
     /// Makes a run the current one. Returns the fresh steps that are stale now, and whether the result is unchanged.
     fn put(&mut self, at: Position, step: &StepId, run: &Arc<StepRun>) -> Result<(Vec<StepId>, bool), ReplayError> {
         let old = self.history_mut(at, step).current.clone();
-        let readers = self.namespace.replace(at, old.as_deref(), Some(run));
+        let mut readers = self.namespace.replace(at, old.as_deref(), Some(run));
+        readers.retain(|reader| self.is_outdated(*reader));
         let is_same = old.is_some_and(|old| left(&old) == left(run));
         let history = self.history_mut(at, step);
         history.started = false;
@@ -630,10 +709,9 @@ impl Replay {
     fn run_of(&self, at: Position, request: &StepRequest, mut report: StepReport) -> Result<StepRun, ReplayError> {
         let source = self.source_digest(&self.graph.node(&report.step)?.source);
         report.blobs = Vec::new();
-        let reads: BTreeMap<VariableName, Option<Digest>> =
-            report.reads.iter().map(|name| (Arc::clone(name), self.namespace.seen(name, at))).collect();
+        let (reads, alone) = inputs::values_of(&self.namespace, at, &report);
         let all = report.sees_all.then(|| self.namespace.seen_all(at));
-        let input = input_digest(&source, &reads, all.as_ref());
+        let input = inputs::digest(&source, &reads, all.as_ref(), &report.files);
         for group in &mut report.delta.groups {
             let names: Vec<&[u8]> = group.names.iter().map(|name| name.as_bytes()).collect();
             if let KeptValues::Live { reason, .. } = &group.kept {
@@ -644,19 +722,8 @@ impl Replay {
         }
         debug_assert_eq!(request.step, report.step, "asked for");
         report.reads = BTreeSet::new();
-        Ok(StepRun { source, reads, all, report })
+        Ok(StepRun { source, reads, alone, all, report })
     }
-}
-
-/// The digest of everything that a run depends on.
-fn input_digest(source: &Digest, reads: &BTreeMap<VariableName, Option<Digest>>, all: Option<&Digest>) -> Digest {
-    let mut parts: Vec<&[u8]> = vec![source.as_bytes()];
-    for (name, seen) in reads {
-        parts.push(name.as_bytes());
-        parts.push(seen.as_ref().map_or(&[], |digest| digest.as_bytes().as_slice()));
-    }
-    parts.extend(all.map(|digest| digest.as_bytes().as_slice()));
-    Digest::of_parts(&parts)
 }
 
 /// A value's digest, with the names that share it.
@@ -669,18 +736,14 @@ fn left(run: &StepRun) -> (BTreeMap<&VariableName, Value<'_>>, &BTreeSet<Variabl
     (values.collect(), &run.report.delta.deleted)
 }
 
-/// The observation of a run for the graph. State that is no variable counts when some step left it.
-fn observed(run: &StepRun, is_there: impl Fn(&str) -> bool) -> Observed {
-    let is_told = |name: &&VariableName| !name.starts_with('<') || is_there(name);
-    let reads = run.reads.keys().filter(is_told).cloned().collect();
-    Observed { reads, writes: run.report.delta.names().cloned().collect(), failed: run.report.ended != StepEnd::Well }
-}
-
 /// A report comes from a process that also runs untrusted code.
 fn what_is_wrong(report: &StepReport) -> Option<&'static str> {
     let delta = &report.delta;
-    if report.reads.len().max(delta.names().count()) > NAMES_MAX {
+    if report.reads.len().max(delta.names().count()).max(report.rebound.len()) > NAMES_MAX {
         return Some("it has too many names");
+    }
+    if report.files.len().max(report.written.len()) > FILES_MAX {
+        return Some("it has too many files");
     }
     let mut names = BTreeSet::new();
     if !delta.names().all(|name| names.insert(name)) {

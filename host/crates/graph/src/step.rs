@@ -17,8 +17,14 @@ pub const RANDOM: &str = "<random>";
 /// The context of Python's `decimal` without its flags, as a variable: it exists after a step changed it.
 pub const DECIMAL: &str = "<decimal>";
 
+/// Begins the name under which the graph knows what a variable shares with others. No variable has such a name.
+pub const SHARING: &str = "<sharing ";
+
 /// The most names of variables in one report. A runner refuses a step that has more.
 pub const NAMES_MAX: usize = 10_000;
+
+/// The most files of one report.
+pub const FILES_MAX: usize = 1_000;
 
 /// Variables that share objects, as one step left them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -30,6 +36,22 @@ pub struct ValueGroup {
     /// Names that functions in the group may look up when they are called.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub needs: BTreeSet<VariableName>,
+    /// Of a group of several variables, the digest of what each reaches by itself, without what it shares with the
+    /// others. Groups of earlier versions have none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub alone: BTreeMap<VariableName, Digest>,
+}
+
+impl ValueGroup {
+    /// The digest of what a variable reaches by itself; none if it is not known.
+    #[must_use]
+    pub fn value_of(&self, name: &str) -> Option<Digest> {
+        match &self.kept {
+            KeptValues::Stored { value, .. } if self.names.len() == 1 && self.names.contains(name) => Some(*value),
+            KeptValues::Stored { .. } => self.alone.get(name).copied(),
+            KeptValues::Live { .. } => None,
+        }
+    }
 }
 
 /// The place of a group's values.
@@ -143,6 +165,16 @@ pub struct StepReport {
     pub sees_all: bool,
     /// Its changes. Empty when it was stopped.
     pub delta: Delta,
+    /// Variables that it bound to values that equal the earlier ones, so that they are in no change.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub rebound: BTreeSet<VariableName>,
+    /// The files of granted directories that it opened for reading, by their paths in the guest, and the directories
+    /// that it listed, each with a digest of the content when it ended; none for a file that did not exist.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, Option<Digest>>,
+    /// The files of granted directories that it opened for writing.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub written: BTreeSet<String>,
     /// Its changes that no later step sees, such as `builtins.print`.
     pub unkept: Vec<String>,
     /// Short texts of variables that it had looked up when it raised: at most 20, of 200 characters.
@@ -172,6 +204,9 @@ impl StepReport {
             reads: BTreeSet::new(),
             sees_all: false,
             delta: Delta::default(),
+            rebound: BTreeSet::new(),
+            files: BTreeMap::new(),
+            written: BTreeSet::new(),
             unkept: Vec::new(),
             values: BTreeMap::new(),
             duration_us: 0,

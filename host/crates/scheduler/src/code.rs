@@ -5,6 +5,7 @@ use crate::work::AgentWork;
 use longhaul_agents::{AgentCode, ExecutionResult};
 use longhaul_exec::{Code as Source, ExecError, Executor, ExecutorPaths, Job, JobLimits, JobReport};
 use longhaul_home::plugin_directories;
+use std::collections::BTreeMap;
 
 /// Fuel per millisecond, at most: twice the rate of 10^12 in five minutes.
 const FUEL_PER_MS: u64 = 7_000_000;
@@ -36,6 +37,7 @@ impl SchedulerService {
             code,
             context: work.context(),
             stdin: String::new(),
+            files: BTreeMap::new(),
             directories: agent.grants.directories.clone(),
             hosts: agent.grants.hosts.clone(),
             limits: JobLimits {

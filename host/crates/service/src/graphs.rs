@@ -2,8 +2,8 @@
 
 use super::{Service, ServiceOperations};
 use longhaul_api::graphs::{
-    AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, ListGraphs, ListSteps, ModelChoice, OperateGraph,
-    PatchStep, RemoveGraph, RunGraph, ShowHistory,
+    AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, GraphPage, ListGraphs, ListSteps, ModelChoice,
+    OperateGraph, PatchStep, RemoveGraph, RunGraph, ShowGraph, ShowHistory,
 };
 use longhaul_api::operations::GraphOperations;
 use longhaul_config::Config;
@@ -30,6 +30,10 @@ impl GraphOperations for ServiceOperations<'_> {
 
     async fn graph_steps(&self, ListSteps { name }: ListSteps) -> fault::Result<Vec<StepView>> {
         self.0.graphs.steps(&name)
+    }
+
+    async fn graph_page(&self, request: ShowGraph) -> fault::Result<GraphPage> {
+        self.0.graphs.page(&request)
     }
 
     async fn export_graph(&self, ExportGraph { name, format }: ExportGraph) -> fault::Result<String> {

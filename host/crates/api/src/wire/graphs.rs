@@ -1,10 +1,12 @@
 //! Graphs of steps of code, and the results of their operations.
 
+use crate::graphs::GraphPage;
 use longhaul_core::graph as inner;
 use serde::Serialize;
 
 /// The reason why a step failed, or does not parse.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct GraphFailureView {
     /// The exception's type, `SyntaxError` for a source that does not parse, or the name of a limit.
     pub kind: String,
@@ -27,6 +29,7 @@ impl From<inner::StepFailure> for GraphFailureView {
 
 /// A step of a graph.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct GraphStepView {
     /// Its name.
     pub id: String,
@@ -42,6 +45,8 @@ pub struct GraphStepView {
     pub needs: Vec<String>,
     /// Values that it made and that cannot be stored.
     pub unstorable: Vec<String>,
+    /// Files and directories that its last run read, by their paths in the guest. If one changes, the step is stale.
+    pub files: Vec<String>,
     /// Standard output of its last run; bounded.
     pub stdout: String,
     /// Standard error of its last run; bounded.
@@ -68,6 +73,7 @@ impl From<inner::StepView> for GraphStepView {
             writes,
             needs,
             live_only,
+            files,
             stdout,
             stderr,
             value,
@@ -84,6 +90,7 @@ impl From<inner::StepView> for GraphStepView {
             writes,
             needs,
             unstorable: live_only,
+            files,
             stdout,
             stderr,
             value,
@@ -97,6 +104,7 @@ impl From<inner::StepView> for GraphStepView {
 
 /// The effect of a change of steps.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct GraphChangesView {
     /// Steps that run next, in order.
     pub stale: Vec<String>,
@@ -113,6 +121,7 @@ impl From<inner::GraphChanges> for GraphChangesView {
 
 /// The result of a run of a graph.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct GraphRunView {
     /// Steps that ran, in their order, the failed ones included.
     pub ran: Vec<String>,
@@ -126,19 +135,107 @@ pub struct GraphRunView {
     pub unknown: Vec<String>,
     /// Number of steps that were fresh and stayed so.
     pub untouched: u32,
+    /// Output of the steps that ran and printed something or ended with a value, in their order; bounded.
+    pub outputs: Vec<GraphOutputView>,
+    /// The first dependencies that the sources do not show and the run found. They are known from then on.
+    pub discovered: Vec<GraphDependencyView>,
+    /// Number of all dependencies that the run found.
+    pub discovered_count: u32,
     /// Warnings.
     pub warnings: Vec<String>,
 }
 
 impl From<inner::ReplaySummary> for GraphRunView {
     fn from(of: inner::ReplaySummary) -> Self {
-        let inner::ReplaySummary { ran, answered, failed, blocked, unknown, untouched, warnings } = of;
-        Self { ran, reused: answered, failed, blocked, unknown, untouched, warnings }
+        let inner::ReplaySummary {
+            ran,
+            answered,
+            failed,
+            blocked,
+            unknown,
+            untouched,
+            outputs,
+            discovered,
+            discovered_count,
+            warnings,
+        } = of;
+        Self {
+            ran,
+            reused: answered,
+            failed,
+            blocked,
+            unknown,
+            untouched,
+            outputs: outputs.into_iter().map(Into::into).collect(),
+            discovered: discovered.into_iter().map(Into::into).collect(),
+            discovered_count,
+            warnings,
+        }
+    }
+}
+
+/// The output of a step.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct GraphOutputView {
+    /// Its name.
+    pub step: String,
+    /// Its standard output; bounded.
+    pub stdout: String,
+    /// The value of its last expression, as the language prints it; bounded.
+    pub value: Option<String>,
+}
+
+impl From<inner::StepOutput> for GraphOutputView {
+    fn from(of: inner::StepOutput) -> Self {
+        let inner::StepOutput { step, stdout, value } = of;
+        Self { step, stdout, value }
+    }
+}
+
+/// A dependency of a step on another one.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct GraphDependencyView {
+    /// The step that is needed.
+    pub from: String,
+    /// The step that needs it.
+    pub to: String,
+    /// The variable.
+    pub variable: String,
+}
+
+impl From<inner::StepDependency> for GraphDependencyView {
+    fn from(of: inner::StepDependency) -> Self {
+        let inner::StepDependency { from, to, variable } = of;
+        Self { from, to, variable }
+    }
+}
+
+/// A place in a step that a failure passed through.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct GraphFrameView {
+    /// The step.
+    pub step: String,
+    /// The line in its source, from 1.
+    pub line: u32,
+    /// The function; empty outside of functions.
+    pub function: String,
+    /// The text of the line; empty if the source has no such line any more.
+    pub source: String,
+}
+
+impl From<inner::StepFrame> for GraphFrameView {
+    fn from(of: inner::StepFrame) -> Self {
+        let inner::StepFrame { step, line, function, source } = of;
+        Self { step, line, function, source }
     }
 }
 
 /// A value that may be related to a failure.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct GraphValueView {
     /// Its name.
     pub name: String,
@@ -157,11 +254,14 @@ impl From<inner::ValueView> for GraphValueView {
 
 /// The diagnosis of a failed step.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct GraphDiagnosisView {
     /// The step that failed.
     pub step: String,
     /// The failure.
     pub failure: GraphFailureView,
+    /// The innermost place in a step; null if it failed in no step, or that is not known.
+    pub frame: Option<GraphFrameView>,
     /// Related values.
     pub values: Vec<GraphValueView>,
     /// The step that is likely at fault.
@@ -172,10 +272,11 @@ pub struct GraphDiagnosisView {
 
 impl From<inner::DiagnosisView> for GraphDiagnosisView {
     fn from(of: inner::DiagnosisView) -> Self {
-        let inner::DiagnosisView { step, failure, values, culprit, why } = of;
+        let inner::DiagnosisView { step, failure, frame, values, culprit, why } = of;
         Self {
             step,
             failure: failure.into(),
+            frame: frame.map(Into::into),
             values: values.into_iter().map(Into::into).collect(),
             cause: culprit,
             reason: why,
@@ -185,6 +286,7 @@ impl From<inner::DiagnosisView> for GraphDiagnosisView {
 
 /// A patch that was kept.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct GraphPatchView {
     /// The step that was changed.
     pub step: String,
@@ -207,6 +309,7 @@ impl From<inner::PatchView> for GraphPatchView {
 
 /// A summary of a graph.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct GraphView {
     /// Its name; for the graph of an agent, the invocation, `#`, and the name that the agent gave it.
     pub name: String,
@@ -224,17 +327,64 @@ pub struct GraphView {
     pub changed_ms: u64,
     /// True when it belongs to an agent, which alone changes it.
     pub of_agent: bool,
+    /// Directories that its steps see, as `HOST:GUEST`, with `:ro` behind those that they only read.
+    pub directories: Vec<String>,
+    /// Hosts that its steps may reach.
+    pub hosts: Vec<String>,
 }
 
 impl From<inner::GraphSummary> for GraphView {
     fn from(of: inner::GraphSummary) -> Self {
-        let inner::GraphSummary { name, language, version, steps, stale, created_ms, changed_ms, of_agent } = of;
-        Self { name, language, version, steps, stale, created_ms, changed_ms, of_agent }
+        let inner::GraphSummary {
+            name,
+            language,
+            version,
+            steps,
+            stale,
+            created_ms,
+            changed_ms,
+            of_agent,
+            directories,
+            hosts,
+        } = of;
+        Self { name, language, version, steps, stale, created_ms, changed_ms, of_agent, directories, hosts }
     }
+}
+
+/// A graph with its steps.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct GraphDetails {
+    /// The graph. The number of its stale steps is that of the list below.
+    pub graph: GraphView,
+    /// A page of its steps, in their order, with their sources, outputs, dependencies and states.
+    pub steps: Vec<GraphStepView>,
+    /// Number of all steps.
+    pub total: usize,
+    /// Steps before this page.
+    pub offset: usize,
+}
+
+impl From<GraphPage> for GraphDetails {
+    fn from(of: GraphPage) -> Self {
+        let GraphPage { graph, steps, total, offset } = of;
+        Self { graph: graph.into(), steps: steps.into_iter().map(Into::into).collect(), total, offset }
+    }
+}
+
+/// A change of a step, and the run that followed it.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct GraphStepChange {
+    /// The effect of the change.
+    pub changes: GraphChangesView,
+    /// The run; null if none was asked for, or the source does not parse.
+    pub run: Option<GraphRunView>,
 }
 
 /// One change of a graph.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct GraphVersionView {
     /// Its number, from 1 on.
     pub number: u64,

@@ -10,13 +10,16 @@ use longhaul_api::wire::graphs::{
 use longhaul_core::fault;
 use longhaul_core::graph::{
     DiagnosisView, GraphAnswer, GraphChanges, GraphSummary, GraphVersion, PatchView, ReplaySummary, StepFailure,
-    StepView,
+    StepFrame, StepOutput, StepView,
 };
 use longhaul_core::text::{count, printable};
 
 /// Longest name, message and output in a line, in bytes.
 const NAME_BYTES_MAX: usize = 60;
 const LINE_BYTES_MAX: usize = 160;
+
+/// Longest line of a value, in bytes.
+const VALUE_LINE_BYTES_MAX: usize = 1_000;
 
 /// The most lines of a step's output, and the most names in a list.
 const LINES_MAX: usize = 200;
@@ -88,6 +91,7 @@ fn replayed(context: &Context, did: &ReplaySummary) -> fault::Result<Exit> {
     if context.json {
         print_json(&GraphRunView::from(did.clone()))?;
     } else {
+        did.outputs.iter().for_each(output);
         outln!("ran: {}", names(&did.ran));
         let lists = [
             ("from the store", &did.answered),
@@ -99,6 +103,12 @@ fn replayed(context: &Context, did: &ReplaySummary) -> fault::Result<Exit> {
             outln!("{word}: {}", names(steps));
         }
         outln!("skipped: {}", count(did.untouched as usize, "fresh step"));
+        if let Some(first) = did.discovered.first() {
+            let found = count(did.discovered_count as usize, "dependency");
+            let [from, to, name] =
+                [&first.from, &first.to, &first.variable].map(|name| printable(name, NAME_BYTES_MAX));
+            outln!("found: {found} that no source shows, such as `{name}` of `{from}` in `{to}`");
+        }
         for warning in &did.warnings {
             outln!("warning: {}", printable(warning, LINE_BYTES_MAX));
         }
@@ -109,6 +119,17 @@ fn replayed(context: &Context, did: &ReplaySummary) -> fault::Result<Exit> {
     }
     let is_whole = did.failed.is_empty() && did.blocked.is_empty() && did.unknown.is_empty();
     Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
+}
+
+/// Prints what a step printed, and the value of its last expression, as below the cell of a notebook.
+fn output(output: &StepOutput) {
+    outln!("{}:", printable(&output.step, NAME_BYTES_MAX));
+    print_lines(&output.stdout);
+    if let Some(value) = &output.value {
+        let mut lines = value.lines();
+        outln!("  => {}", printable(lines.next().unwrap_or_default(), VALUE_LINE_BYTES_MAX));
+        lines.take(LINES_MAX).for_each(|line| outln!("     {}", printable(line, VALUE_LINE_BYTES_MAX)));
+    }
 }
 
 fn stale(context: &Context, steps: &[String]) -> fault::Result<Exit> {
@@ -152,6 +173,7 @@ pub fn step(context: &Context, step: &StepView) -> fault::Result<Exit> {
         ("writes", names(&step.writes)),
         ("needs", names(&step.needs)),
         ("live only", step.live_only.join(", ")),
+        ("files", step.files.join(", ")),
         ("took", if step.fuel_used == 0 { String::new() } else { took }),
         ("value", step.value.clone().unwrap_or_default()),
         ("failure", step.failure.as_ref().map(line_of).unwrap_or_default()),
@@ -159,7 +181,10 @@ pub fn step(context: &Context, step: &StepView) -> fault::Result<Exit> {
     for (name, text) in rows.iter().filter(|(_, text)| !text.is_empty()) {
         outln!("{name:<9} {}", printable(text, 4_000));
     }
-    for (name, text) in [("source", &step.source), ("stdout", &step.stdout), ("stderr", &step.stderr)] {
+    outln!("source");
+    // All of it: it is the person's own, and may be asked for to be copied.
+    outtext!(step.source.lines().map(|line| format!("  {line}\n")).collect::<String>());
+    for (name, text) in [("stdout", &step.stdout), ("stderr", &step.stderr)] {
         lines(name, text);
     }
     if let Some(failure) = &step.failure {
@@ -173,6 +198,10 @@ fn lines(name: &str, text: &str) {
         return;
     }
     outln!("{name}");
+    print_lines(text);
+}
+
+fn print_lines(text: &str) {
     for line in text.lines().take(LINES_MAX) {
         outln!("  {}", printable(line, LINE_BYTES_MAX));
     }
@@ -188,6 +217,16 @@ fn diagnosed(context: &Context, found: &DiagnosisView) -> fault::Result<Exit> {
         return Ok(Exit::Done);
     }
     outln!("`{}` failed: {}", printable(&found.step, NAME_BYTES_MAX), line_of(&found.failure));
+    if let Some(StepFrame { step, line, function, source }) = &found.frame {
+        let within = match function.as_str() {
+            "" => String::new(),
+            function => format!(", in `{}`", printable(function, NAME_BYTES_MAX)),
+        };
+        outln!("  at line {line} of `{}`{within}", printable(step, NAME_BYTES_MAX));
+        if !source.is_empty() {
+            outln!("    {}", printable(source, LINE_BYTES_MAX));
+        }
+    }
     for value in &found.values {
         let by = value.made_by.as_ref().map(|step| format!("  from `{}`", printable(step, NAME_BYTES_MAX)));
         let (name, shown) = (printable(&value.name, NAME_BYTES_MAX), printable(&value.shown, LINE_BYTES_MAX));

@@ -9,7 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use longhaul_core::Digest;
 use longhaul_core::text::truncate;
 use longhaul_graph::VariableName;
-use longhaul_graph::step::{Delta, Exception, Frame, KeptValues, NAMES_MAX, StepEnd, StepReport, ValueGroup};
+use longhaul_graph::step::{
+    Delta, Exception, FILES_MAX, Frame, KeptValues, NAMES_MAX, StepEnd, StepReport, ValueGroup,
+};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,6 +23,9 @@ const NAME_BYTES_MAX: usize = 2_000;
 const RESULT_BYTES_MAX: usize = 40_000;
 const MESSAGE_BYTES_MAX: usize = 16_000;
 const TEXT_BYTES_MAX: usize = 2_000;
+
+/// Bytes of the path of a file that a step read. The interpreter notes none that is longer.
+const PATH_BYTES_MAX: usize = 4_096;
 
 /// Frames, shown variables, and changes that are not kept.
 const FRAMES_MAX: usize = 50;
@@ -35,6 +40,10 @@ struct StepAnswer {
     all: bool,
     groups: Vec<WrittenGroup>,
     deleted: BTreeSet<VariableName>,
+    rebound: BTreeSet<VariableName>,
+    /// Files and directories of the guest that the step read.
+    files: Vec<String>,
+    written: Vec<String>,
     unkept: Vec<String>,
     values: BTreeMap<VariableName, String>,
 }
@@ -58,16 +67,20 @@ struct WrittenGroup {
     #[serde(default)]
     needs: BTreeSet<VariableName>,
     #[serde(default)]
+    alone: BTreeMap<VariableName, Digest>,
+    #[serde(default)]
     blob: Option<String>,
 }
 
-/// Parses an answer into a report.
+/// Parses an answer into a report. The files that the step read are in it, without their content.
 pub(super) fn read_into(report: &mut StepReport, text: &str) {
     let read = serde_json::from_str::<StepAnswer>(text).map_err(|error| error.to_string());
     if let Err(reason) = read.and_then(|answer| take(report, answer)) {
         report.delta = Delta::default();
         report.blobs = Vec::new();
         report.reads = BTreeSet::new();
+        report.rebound = BTreeSet::new();
+        (report.files, report.written) = (BTreeMap::new(), BTreeSet::new());
         let message = format!("the interpreter answered something else: {}", truncate(&reason, TEXT_BYTES_MAX));
         report.ended = StepEnd::Stopped { limit: None, message };
     }
@@ -75,8 +88,12 @@ pub(super) fn read_into(report: &mut StepReport, text: &str) {
 
 fn take(report: &mut StepReport, answer: StepAnswer) -> Result<(), String> {
     let names = answer.groups.iter().flat_map(|group| group.names.iter().chain(&group.needs));
-    check_names(names.chain(&answer.reads).chain(&answer.deleted))?;
+    check_names(names.chain(&answer.reads).chain(&answer.deleted).chain(&answer.rebound))?;
     report.delta.deleted = answer.deleted;
+    report.rebound = answer.rebound;
+    let bounded = |paths: Vec<String>| paths.into_iter().filter(|path| path.len() <= PATH_BYTES_MAX).take(FILES_MAX);
+    report.files = bounded(answer.files).map(|path| (path, None)).collect();
+    report.written = bounded(answer.written).collect();
     for said in answer.groups {
         let group = group(said, &mut report.blobs)?;
         report.delta.groups.push(Arc::new(group));
@@ -107,7 +124,8 @@ fn check_names<'a>(names: impl Iterator<Item = &'a VariableName>) -> Result<(), 
 }
 
 fn group(said: WrittenGroup, blobs: &mut Vec<(Digest, Arc<[u8]>)>) -> Result<ValueGroup, String> {
-    let WrittenGroup { names, value, live, needs, blob } = said;
+    let WrittenGroup { names, value, live, needs, mut alone, blob } = said;
+    alone.retain(|name, _| names.contains(name));
     let kept = match (value, blob, live) {
         (Some(value), Some(text), None) => {
             let content = STANDARD.decode(text).map_err(|error| format!("a value is not base64: {error}"))?;
@@ -121,7 +139,7 @@ fn group(said: WrittenGroup, blobs: &mut Vec<(Digest, Arc<[u8]>)>) -> Result<Val
         }
         _ => return Err("a group is neither kept nor live".to_owned()),
     };
-    Ok(ValueGroup { names, kept, needs })
+    Ok(ValueGroup { names, kept, needs, alone })
 }
 
 fn exception(error: Error, own: &str) -> Exception {

@@ -3,9 +3,11 @@
 //! Names are numbered, so that all facts of one are in one place and a small source needs few allocations.
 
 use super::flow::Flow;
+use super::flows::{Evidence, Flows};
+use super::proof::{Doubt, ValueKind};
 use super::{Analysis, NameUse, Reason, Span, VariableName, lines};
 use rustc_hash::FxHashMap;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// A name, numbered within one source.
 pub(super) type Symbol = u32;
@@ -21,6 +23,11 @@ const FEW: usize = 16;
 pub(super) struct Facts {
     /// By number. Locals of the walk are among them, and stay unused.
     known: Vec<NameUse>,
+    /// The evidence that values stay as they are, by number.
+    evidence: Vec<Evidence>,
+    /// Names of the methods that the source defines.
+    pub(super) methods: BTreeSet<VariableName>,
+    pub(super) flows: Flows,
     /// The numbers of names, once there are more than [`FEW`].
     numbers: HashMap<VariableName, Symbol>,
     pub(super) flow: Flow,
@@ -53,6 +60,7 @@ impl Facts {
             self.numbers.insert(name.clone(), symbol);
         }
         self.known.push(NameUse::new(name));
+        self.evidence.push(Evidence::default());
         symbol
     }
 
@@ -70,8 +78,9 @@ impl Facts {
         }
     }
 
-    /// A variable of the namespace is bound.
-    pub(super) fn bind(&mut self, symbol: Symbol) {
+    /// A variable of the namespace is bound to a value, of this kind if it is known.
+    pub(super) fn bind(&mut self, symbol: Symbol, kind: Option<ValueKind>) {
+        self.note_kind(symbol, kind);
         self.known[symbol as usize].written = true;
         if self.deferred == 0 {
             self.flow.bind((0, symbol));
@@ -86,9 +95,23 @@ impl Facts {
         }
     }
 
+    fn note_kind(&mut self, symbol: Symbol, kind: Option<ValueKind>) {
+        let known = &mut self.known[symbol as usize];
+        if !known.written {
+            known.bound = kind;
+        } else if known.bound != kind {
+            known.bound = None;
+        }
+    }
+
     /// The value of a variable of the namespace may be changed in place.
     pub(super) fn mutate(&mut self, symbol: Symbol, reason: &Reason) {
         self.known[symbol as usize].mutated.get_or_insert_with(|| Box::new(reason.clone()));
+    }
+
+    /// The value under a name of any scope, or a part of it, may be changed in place.
+    pub(super) fn doubt(&mut self, symbol: Symbol, doubt: &Doubt, within: bool) {
+        self.evidence[symbol as usize].add(doubt, within);
     }
 
     /// True when the source binds the variable somewhere before.
@@ -132,14 +155,16 @@ impl Facts {
         for (symbol, range) in std::mem::take(&mut self.later) {
             self.expose(symbol, range);
         }
-        for (known, symbol) in self.known.iter_mut().zip(0..) {
+        self.flows.settle(&mut self.evidence);
+        for ((known, symbol), evidence) in self.known.iter_mut().zip(0..).zip(self.evidence) {
             known.builtin = known.read.is_some() && is_builtin(&known.name);
             known.settled = self.flow.status((0, symbol)).filter(|_| known.written || known.deleted);
+            known.proof = evidence.proof().filter(|_| known.mutated.is_some());
         }
         let mut known = self.known;
         known.retain(|one| one.read.is_some() || one.is_changed());
         lines::locate(source, known.iter_mut().filter_map(|one| one.read.as_mut()));
-        Ok(Analysis::new(known, self.sees_all))
+        Ok(Analysis::new(known, self.sees_all).with_methods(self.methods))
     }
 
     /// A variable is read by code that runs here.

@@ -34,7 +34,11 @@ enum Event {
 impl Graph {
     /// A step and the steps that depend on it, in insertion order.
     pub(super) fn dependants(&self, place: Place) -> Vec<Place> {
-        let mut seeds = BTreeSet::from([place]);
+        self.dependants_of(BTreeSet::from([place]))
+    }
+
+    /// These steps and those that depend on them, in insertion order.
+    pub(super) fn dependants_of(&self, mut seeds: BTreeSet<Place>) -> Vec<Place> {
         loop {
             let mut forward = Forward::new(self, &seeds);
             forward.walk();

@@ -222,8 +222,8 @@ impl Graph {
         let asked = self.asked.into.get(&reader.position).and_then(|into| into.get(&writer.position));
         if let ([(_, About::Name(symbol))], None) = (about, asked) {
             let name = self.index.name(*symbol);
-            let variables = Variables::one(name.clone(), reason(writer, name));
-            return Edge { from, to, variables, observed: observed(writer, reader, name), explicit: false };
+            let variables = Variables::one(name.clone(), self.reason(writer, name));
+            return Edge { from, to, variables, observed: self.is_observed(writer, reader, name), explicit: false };
         }
         let named = |about: &About| match about {
             About::Asked => None,
@@ -232,10 +232,35 @@ impl Graph {
         };
         let named = about.iter().filter_map(|(_, about)| named(about));
         let mut variables: Vec<(VariableName, Reason)> =
-            named.map(|name| (name.clone(), reason(writer, &name))).collect();
-        let observed = variables.iter().any(|(name, _)| observed(writer, reader, name));
+            named.map(|name| (name.clone(), self.reason(writer, &name))).collect();
+        let observed = variables.iter().any(|(name, _)| self.is_observed(writer, reader, name));
         variables.extend(asked.into_iter().flatten().map(|name| (name.clone(), Reason::Explicit)));
         Edge { from, to, variables: Variables::first_of_each(variables), observed, explicit: asked.is_some() }
+    }
+
+    /// True when analysis missed this name between two steps and a run showed it.
+    fn is_observed(&self, writer: &Node, reader: &Node, name: &VariableName) -> bool {
+        let is_predicted = || writer.analysis.of(name).is_some_and(NameUse::is_changed) && !self.is_left(writer, name);
+        reader.observed().reads.contains(name) || (writer.observed().writes.contains(name) && !is_predicted())
+    }
+
+    /// True when the steps together prove that this one leaves the value of a name as it is.
+    fn is_left(&self, node: &Node, name: &VariableName) -> bool {
+        self.index.symbol(name).is_some_and(|symbol| self.index.uses(node.position).of(symbol).is_left)
+    }
+
+    /// The reason why a step matters to later readers of the name.
+    fn reason(&self, writer: &Node, name: &VariableName) -> Reason {
+        let known = writer.analysis.of(name);
+        if known.is_some_and(|known| known.written) {
+            return Reason::Written;
+        }
+        if known.is_some_and(|known| known.deleted) {
+            return Reason::Deleted;
+        }
+        let mutated = known.and_then(|known| known.mutated.as_deref().cloned()).filter(|_| !self.is_left(writer, name));
+        let all = || writer.analysis.sees_all().cloned().filter(|_| writer.state == NodeState::Parsed);
+        mutated.or_else(all).unwrap_or(Reason::Observed)
     }
 
     /// The edges from names that were read and changed unexpectedly.
@@ -290,24 +315,4 @@ fn sorted(ends: &mut Ends) {
 
 fn same_end(one: &(Place, About), next: &(Place, About)) -> bool {
     one.0 == next.0
-}
-
-/// Whether analysis missed this name between two steps and a run showed it.
-fn observed(writer: &Node, reader: &Node, name: &VariableName) -> bool {
-    let predicted = || writer.analysis.of(name).is_some_and(NameUse::is_changed);
-    reader.observed().reads.contains(name) || (writer.observed().writes.contains(name) && !predicted())
-}
-
-/// The reason why a step matters to later readers of the name.
-fn reason(writer: &Node, name: &VariableName) -> Reason {
-    let known = writer.analysis.of(name);
-    if known.is_some_and(|known| known.written) {
-        return Reason::Written;
-    }
-    if known.is_some_and(|known| known.deleted) {
-        return Reason::Deleted;
-    }
-    let mutated = known.and_then(|known| known.mutated.as_deref().cloned());
-    let all = || writer.analysis.sees_all().cloned().filter(|_| writer.state == NodeState::Parsed);
-    mutated.or_else(all).unwrap_or(Reason::Observed)
 }

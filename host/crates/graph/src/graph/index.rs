@@ -2,6 +2,7 @@
 
 use super::node::{Node, NodeState};
 use super::places::{Place, Places, slot};
+use super::proofs::Proofs;
 use crate::analysis::{Reason, VariableName};
 use foldhash::fast::RandomState;
 use hashbrown::hash_table::{Entry, HashTable};
@@ -21,6 +22,8 @@ pub(super) struct Use {
     pub(super) changes: bool,
     /// Later steps cannot see the earlier value.
     pub(super) settles: bool,
+    /// Its source alone does not show that it leaves the value as it is, and the steps together do.
+    pub(super) is_left: bool,
 }
 
 impl Use {
@@ -29,6 +32,7 @@ impl Use {
             reads: self.reads || other.reads,
             changes: self.changes || other.changes,
             settles: self.settles || other.settles,
+            is_left: self.is_left || other.is_left,
         }
     }
 }
@@ -72,12 +76,14 @@ pub(super) struct Index {
     uses: Vec<Uses>,
     /// A buffer for the uses of one step.
     draft: Vec<(Symbol, Use)>,
+    proofs: Proofs,
     pub(super) reading_all: BTreeSet<Place>,
     pub(super) changing_all: BTreeSet<Place>,
 }
 
 impl UsedNames {
-    const NONE: Self = Self::Few(0, [(0, Use { reads: false, changes: false, settles: false }); USES_FEW]);
+    const NONE: Self =
+        Self::Few(0, [(0, Use { reads: false, changes: false, settles: false, is_left: false }); USES_FEW]);
 }
 
 impl From<&[(Symbol, Use)]> for UsedNames {
@@ -135,9 +141,16 @@ impl Index {
         self.names.reserve(steps);
         self.users.reserve(steps);
         self.uses.reserve(steps);
+        self.proofs.reserve(steps);
     }
 
+    /// Takes in a step. Then [`Index::take_due`] has the steps whose proofs it may have changed.
     pub(super) fn insert(&mut self, node: &Node) {
+        self.proofs.bind(node);
+        self.insert_uses(node);
+    }
+
+    fn insert_uses(&mut self, node: &Node) {
         let place = node.position;
         let uses = self.uses_of_node(node);
         for (symbol, one) in &*uses.names {
@@ -163,8 +176,30 @@ impl Index {
         }
     }
 
+    /// Takes out a step, as [`Index::insert`] takes it in.
     pub(super) fn remove(&mut self, node: &Node) {
-        let place = node.position;
+        self.remove_uses(node.position);
+        self.proofs.unbind(node);
+    }
+
+    /// Looks at the proofs of a step again.
+    pub(super) fn prove_again(&mut self, node: &Node) {
+        self.remove_uses(node.position);
+        self.insert_uses(node);
+    }
+
+    /// The steps whose proofs are to be looked at again.
+    pub(super) fn take_due(&mut self) -> BTreeSet<Place> {
+        self.proofs.take_due()
+    }
+
+    /// Proves nothing any more, or proves again.
+    pub(super) fn turn_proofs_off(&mut self, is_off: bool) {
+        self.proofs.turn_off(is_off);
+    }
+
+    fn remove_uses(&mut self, place: Place) {
+        self.proofs.forget(place);
         let uses = self.uses.get_mut(slot(place)).map(std::mem::take).unwrap_or_default();
         for (symbol, _) in &*uses.names {
             let users = &mut self.users[*symbol as usize];
@@ -215,7 +250,9 @@ impl Index {
         for one in node.analysis.names() {
             let reads = parsed && one.read.is_some();
             let settles = parsed && !node.observed().failed && one.settled.is_some() && (one.written || one.deleted);
-            names.push((self.intern(&one.name), Use { reads, changes: one.is_changed(), settles }));
+            let is_left = !one.is_changed_for_certain() && self.proofs.is_left(node.position, one);
+            let changes = one.is_changed() && !is_left;
+            names.push((self.intern(&one.name), Use { reads, changes, settles, is_left }));
         }
         for name in &node.observed().writes {
             names.push((self.intern(name), Use { changes: true, ..Use::default() }));

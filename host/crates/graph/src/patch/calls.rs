@@ -6,10 +6,14 @@ use crate::diagnose::ObservedValue;
 use crate::similar_names::closest;
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprCompare, ExprSubscript, Number, Operator, Stmt, StmtAssign};
 use ruff_text_size::Ranged;
+use std::collections::BTreeSet;
+
+/// The rank of a change at another place than the one that failed.
+const FAR_RANK: usize = 4;
 
 /// A `KeyError`: a similar key exists, or one of another type.
 pub(super) fn missing_key(sites: &Sites<'_>, facts: &Facts) -> Vec<Proposal> {
-    let wrong = facts.failure.told();
+    let (wrong, every) = (facts.failure.told(), every_key(facts));
     let mut found = Vec::new();
     for expr in &sites.expressions {
         let (base, key) = match expr {
@@ -20,10 +24,24 @@ pub(super) fn missing_key(sites: &Sites<'_>, facts: &Facts) -> Vec<Proposal> {
             }
             _ => continue,
         };
-        let keys = seen(facts, base).map(|seen| seen.keys.as_slice()).unwrap_or_default();
-        other_key(sites, key, wrong, keys, &mut found);
+        // The keys of the value and its parts, or those of all values if nothing is known of this one.
+        let own = seen(facts, base).map(|seen| [seen.keys.as_slice(), &seen.columns].concat()).unwrap_or_default();
+        other_key(sites, key, wrong, if own.is_empty() { &every } else { &own }, &mut found);
+    }
+    // The key may stand elsewhere, as in `column = "pirce"`.
+    let Some(text) = unquoted(wrong) else { return found };
+    for expr in &sites.all {
+        if matches!(expr, Expr::StringLiteral(one) if one.value.to_str() == text) {
+            near_keys(expr, wrong, text, &every, FAR_RANK, &mut found);
+        }
     }
     found
+}
+
+/// The keys that any value is known to have, or any part of one.
+pub(super) fn every_key(facts: &Facts) -> Vec<String> {
+    let keys = facts.failure.values.values().flat_map(|seen| seen.keys.iter().chain(&seen.columns));
+    keys.cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn other_key(sites: &Sites<'_>, key: &Expr, wrong: &str, keys: &[String], found: &mut Vec<Proposal>) {
@@ -50,18 +68,23 @@ fn other_key(sites: &Sites<'_>, key: &Expr, wrong: &str, keys: &[String], found:
     if !matches!(key, Expr::StringLiteral(one) if one.value.to_str() == wrong_text) {
         return;
     }
-    let known: Vec<String> = keys.iter().filter_map(|key| text(key)).collect();
-    let spaces = known.iter().filter(|key| key.trim() == wrong_text.trim()).map(String::as_str);
-    let near: Vec<&str> = spaces.chain(closest(&wrong_text, known.iter().map(String::as_str))).collect();
+    near_keys(key, wrong, &wrong_text, keys, 0, found);
+}
+
+/// A text becomes each of the keys that are near.
+fn near_keys(key: &Expr, wrong: &str, text: &str, keys: &[String], first: usize, found: &mut Vec<Proposal>) {
+    let known: Vec<&str> = keys.iter().filter_map(|key| unquoted(key)).collect();
+    let spaces = known.iter().copied().filter(|key| key.trim() == text.trim() && *key != text);
+    let near: Vec<&str> = spaces.chain(closest(text, known.iter().copied())).collect();
     for (rank, near) in near.into_iter().enumerate() {
         let Some(repr) = keys.iter().find(|repr| unquoted(repr) == Some(near)) else { continue };
         let reason = format!("there is no key {wrong}; {repr} is near");
-        found.push(Proposal::new(rank, "key-typo", vec![Edit::replace(key.range(), repr)], reason));
+        found.push(Proposal::new(first + rank, "key-typo", vec![Edit::replace(key.range(), repr)], reason));
     }
 }
 
 /// The text of a `repr` of a text without escapes.
-fn unquoted(repr: &str) -> Option<&str> {
+pub(super) fn unquoted(repr: &str) -> Option<&str> {
     let quote = repr.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
     let inner = repr.strip_prefix(quote)?.strip_suffix(quote)?;
     (!inner.contains(['\\', quote])).then_some(inner)

@@ -1,5 +1,6 @@
 //! Rules for names: of variables, modules and attributes.
 
+use super::calls::{every_key, unquoted};
 use super::proposal::{Edit, Facts, Proposal};
 use super::sites::Sites;
 use crate::analysis::python_builtins;
@@ -214,13 +215,32 @@ fn attribute(sites: &Sites<'_>, facts: &Facts, kind: &str, one: &ExprAttribute, 
     }
     let own = METHODS.iter().find(|(of, _)| *of == kind).map_or(&[][..], |(_, methods)| methods);
     let of_module = MEMBERS.iter().filter(|(_, module)| *module == kind).map(|(member, _)| *member);
+    let values = || facts.failure.values.values();
     let of_value = match &*one.value {
         Expr::Name(name) => facts.failure.values.get(name.id.as_str()),
         _ => None,
     };
-    let of_value = of_value.into_iter().flat_map(|seen| seen.attributes.iter().map(String::as_str));
+    // A variable of a function, or a part of a value, is known by its type.
+    let of_kind = values().filter(|seen| seen.kind == kind).chain(of_value);
+    let of_parts = values().filter(|seen| seen.part_kind == kind).flat_map(|seen| &seen.part_attributes);
+    let of_value = of_kind.flat_map(|seen| &seen.attributes).chain(of_parts).map(String::as_str);
     let known: BTreeSet<&str> = own.iter().copied().chain(of_module).chain(of_value).collect();
     for (rank, near) in closest(wrong, known.iter().copied()).into_iter().enumerate() {
         found.push(Proposal::new(rank + 1, "attribute-typo", vec![Edit::replace(one.attr.range, near)], why(near)));
+    }
+    if kind == "dict" {
+        item_of_dict(sites, facts, one, found);
+    }
+}
+
+/// `row.price`, where `row` is a dictionary with such a key, or one that is near.
+fn item_of_dict(sites: &Sites<'_>, facts: &Facts, one: &ExprAttribute, found: &mut Vec<Proposal>) {
+    let (wrong, keys) = (one.attr.as_str(), every_key(facts));
+    let texts: Vec<&str> = keys.iter().filter_map(|key| unquoted(key)).collect();
+    let same = texts.iter().copied().filter(|key| *key == wrong);
+    for (rank, key) in same.chain(closest(wrong, texts.iter().copied())).enumerate() {
+        let edit = Edit::replace(one.range, format!("{}['{key}']", sites.text(&*one.value)));
+        let reason = format!("a dictionary has items and no attributes; '{key}' is a key");
+        found.push(Proposal::new(rank, "attribute-of-dict", vec![edit], reason));
     }
 }

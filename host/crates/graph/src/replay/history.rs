@@ -4,7 +4,7 @@ use crate::analysis::VariableName;
 use crate::step::{StepEnd, StepReport};
 use longhaul_core::Digest;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The number of stored runs of a step: the current one and the last few before it.
@@ -17,6 +17,10 @@ pub struct StepRun {
     pub source: Digest,
     /// The names that it looked up: the value's digest, none when the name did not exist.
     pub reads: BTreeMap<VariableName, Option<Digest>>,
+    /// Those of them of which the value by itself is what mattered: the step left everything that shares objects with it
+    /// as it was, and read nothing else of that.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub alone: BTreeSet<VariableName>,
     /// The digest of the whole namespace, if it read that.
     pub all: Option<Digest>,
     /// The report of the run.
@@ -63,7 +67,11 @@ impl StepHistory {
 
 impl StepRun {
     fn answers_as(&self, other: &Self) -> bool {
-        self.source == other.source && self.reads == other.reads && self.all == other.all
+        self.source == other.source
+            && self.reads == other.reads
+            && self.alone == other.alone
+            && self.all == other.all
+            && self.report.files == other.report.files
     }
 
     /// Whether a limit ended it: the next run may get further.

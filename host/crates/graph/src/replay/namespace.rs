@@ -46,6 +46,24 @@ impl Namespace {
         Some(Digest::of_parts(&parts))
     }
 
+    /// The digest of what a name reaches by itself, for a step that reads these names: it stays the same when other
+    /// variables come to share objects with the name, or no longer do. It is that of the group if more of the group is
+    /// read, or if nothing else is known.
+    pub(crate) fn seen_alone(
+        &self,
+        name: &str,
+        before: Position,
+        is_read: impl Fn(&VariableName) -> bool,
+    ) -> Option<Digest> {
+        let (left_by, group) = self.find(name, before)?;
+        let Some(value) = group.value_of(name) else { return self.seen(name, before) };
+        let names = self.names_of(group, left_by, before);
+        if names.iter().any(|other| **other != *name && is_read(other)) {
+            return self.seen(name, before);
+        }
+        Some(Digest::of_parts(&[b"alone", value.as_bytes()]))
+    }
+
     /// The digest of the whole namespace before a step.
     pub(crate) fn seen_all(&self, before: Position) -> Digest {
         let names = self.names(before);

@@ -154,6 +154,7 @@ impl Runner {
             let is_looked_at = names.iter().any(|name| world.read.contains(name));
             let is_equal = !is_live && before.get(names).is_some_and(|(old, was_live)| old == numbers && !was_live);
             if is_untouched(names) || (is_looked_at && is_equal) {
+                report.rebound.extend(names.intersection(&world.own).cloned());
                 continue;
             }
             let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -164,7 +165,10 @@ impl Runner {
             } else {
                 KeptValues::Stored { blob: value, bytes: bytes.len() as u64, value }
             };
-            report.delta.groups.push(Arc::new(ValueGroup { names: names.clone(), kept, needs: BTreeSet::new() }));
+            // All names of a group have one cell, and each reaches it alone.
+            let alone = names.iter().map(|name| (Arc::clone(name), value)).collect();
+            let needs = BTreeSet::new();
+            report.delta.groups.push(Arc::new(ValueGroup { names: names.clone(), kept, needs, alone }));
         }
         let is_gone = |name: &&VariableName| !world.names.contains_key(*name);
         report.delta.deleted = before.keys().flatten().chain(&world.own).filter(is_gone).cloned().collect();
@@ -375,6 +379,75 @@ fn what_may_act_is_not_asked_for_a_second_time_after_a_crash() {
     replay.again(&StepId::from("a")).expect("a step");
     walk(&mut replay, &mut runner, 99);
     assert!(runner.runs.contains(&StepId::from("a")));
+}
+
+#[test]
+fn a_step_that_only_shares_a_value_makes_no_reader_of_it_run() {
+    // `b` has `row` share what `a` made. `c` and `e` read it alone, and `d` changes it.
+    let steps =
+        [("a", "set rows"), ("b", "same row rows"), ("c", "add n rows"), ("d", "push rows n"), ("e", "add m rows")];
+    let (mut replay, mut runner) = with(&steps);
+    walk(&mut replay, &mut runner, 99);
+    equals_running_everything(&replay, &runner, "at first");
+    let needs = |replay: &Replay, id: &str| -> Vec<String> {
+        let edges = replay.graph().edges_into(&StepId::from(id)).expect("a step");
+        edges.iter().map(|edge| edge.from.to_string()).collect()
+    };
+    assert_eq!(needs(&replay, "c"), ["a"]);
+    assert_eq!(needs(&replay, "d"), ["a", "b", "c"], "what it leaves has `row` in it");
+    runner.runs.clear();
+    replay.change_step(&StepId::from("b"), "set row".into()).expect("a step");
+    walk(&mut replay, &mut runner, 99);
+    assert_eq!(runner.runs, ids(&["b", "d"]), "the value of `rows` is as it was for `c` and, after `d`, for `e`");
+    equals_running_everything(&replay, &runner, "apart");
+}
+
+#[test]
+fn a_step_that_reads_two_variables_depends_on_what_they_share() {
+    let (mut replay, mut runner) = with(&[("a", "set x\nset y"), ("b", "add z x y"), ("c", "push x z")]);
+    walk(&mut replay, &mut runner, 99);
+    runner.runs.clear();
+    replay.change_step(&StepId::from("a"), "set x\nsame y x".into()).expect("a step");
+    walk(&mut replay, &mut runner, 99);
+    assert_eq!(runner.runs, ids(&["a", "b", "c"]));
+    equals_running_everything(&replay, &runner, "one list under two names");
+}
+
+#[test]
+fn a_file_that_changed_makes_its_readers_run_and_one_that_is_back_is_answered() {
+    let (mut replay, mut runner) = with(&[("a", "set x"), ("b", "add y x"), ("c", "set z")]);
+    let content = |text: &str| BTreeMap::from([("/data/a.csv".to_owned(), Some(Digest::of(text.as_bytes())))]);
+    let mut now = content("one");
+    // The walk of a runner whose step `a` reads the file.
+    let mut run = |replay: &mut Replay, now: &BTreeMap<String, Option<Digest>>| {
+        runner.runs.clear();
+        replay.start().expect("a walk");
+        loop {
+            match replay.next().expect("a step") {
+                NextStep::Done => return runner.runs.clone(),
+                NextStep::Run(request) => {
+                    let mut report = runner.run(&request);
+                    if request.step.as_str() == "a" {
+                        report.files = now.clone();
+                    }
+                    replay.ran(report).expect("a report");
+                }
+                NextStep::Answered { .. } | NextStep::Skipped { .. } => {}
+            }
+        }
+    };
+    assert_eq!(run(&mut replay, &now), ids(&["a", "b", "c"]));
+    assert_eq!(replay.files().into_iter().collect::<Vec<_>>(), ["/data/a.csv"]);
+    assert!(replay.set_files(now.clone()).expect("known").is_empty());
+    now = content("two");
+    assert_eq!(replay.set_files(now.clone()).expect("known"), ids(&["a", "b"]));
+    // The step leaves the same value, so that nothing behind it runs.
+    assert_eq!(run(&mut replay, &now), ids(&["a"]));
+    assert!(replay.graph().stale().is_empty());
+    now = content("one");
+    assert_eq!(replay.set_files(now.clone()).expect("known"), ids(&["a", "b"]));
+    assert!(run(&mut replay, &now).is_empty());
+    assert_eq!(replay.set_files(BTreeMap::from([("/data/a.csv".to_owned(), None)])).expect("known"), ids(&["a", "b"]));
 }
 
 /// SplitMix64.

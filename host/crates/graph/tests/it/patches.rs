@@ -1,6 +1,6 @@
 //! Failures, what is found to be at fault, and the first source to try.
 
-use longhaul_graph::diagnose::{ObservedValue, RaisedFailure, diagnose};
+use longhaul_graph::diagnose::{ObservedValue, RaisedFailure, RaisedFrame, diagnose};
 use longhaul_graph::patch::{CANDIDATES_MAX, candidates};
 use longhaul_graph::{Graph, Python, VariableName};
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ fn seen(shown: &str) -> ObservedValue {
         kind: kind.to_owned(),
         keys: keys.unwrap_or_default(),
         len,
-        attributes: Vec::new(),
+        ..ObservedValue::default()
     }
 }
 
@@ -56,7 +56,8 @@ fn failed(
     let values: BTreeMap<VariableName, ObservedValue> =
         values.iter().map(|(name, shown)| (VariableName::from(*name), seen(shown))).collect();
     let step = format!("s{}", steps.len() - 1).as_str().into();
-    (graph, RaisedFailure { step, exception: exception.into(), message: message.into(), line: Some(line), values })
+    let (exception, message) = (exception.into(), message.into());
+    (graph, RaisedFailure { step, exception, message, line: Some(line), frame: None, values })
 }
 
 #[track_caller]
@@ -343,6 +344,78 @@ fn common_failures_have_their_patch_first() {
     for case in &cases {
         check(case);
     }
+}
+
+#[test]
+fn a_key_of_the_parts_of_a_value_is_tried_wherever_the_wrong_one_stands() {
+    let rows = ObservedValue {
+        kind: "list".to_owned(),
+        columns: vec!["'price'".to_owned(), "'name'".to_owned()],
+        part_kind: "Row".to_owned(),
+        part_attributes: vec!["total".to_owned()],
+        ..ObservedValue::default()
+    };
+    let first = |source: &str, exception: &str, message: &str| {
+        let (graph, mut failure) = failed(&["rows = load()", source], 1, exception, message, &[]);
+        failure.values.insert("rows".into(), rows.clone());
+        candidates(&graph, &failure)
+            .expect("known")
+            .first()
+            .map(|candidate| candidate.source.clone())
+            .unwrap_or_default()
+    };
+    for (source, exception, message, patched) in [
+        ("s = sum(row['pirce'] for row in rows)", "KeyError", "'pirce'", "s = sum(row['price'] for row in rows)"),
+        ("s = rows[0]['pirce']", "KeyError", "'pirce'", "s = rows[0]['price']"),
+        (
+            "c = 'pirce'\ns = [row[c] for row in rows]",
+            "KeyError",
+            "'pirce'",
+            "c = 'price'\ns = [row[c] for row in rows]",
+        ),
+        (
+            "s = [row.totl for row in rows]",
+            "AttributeError",
+            "'Row' object has no attribute 'totl'",
+            "s = [row.total for row in rows]",
+        ),
+        (
+            "s = [row.pirce for row in rows]",
+            "AttributeError",
+            "'dict' object has no attribute 'pirce'",
+            "s = [row['price'] for row in rows]",
+        ),
+        (
+            "s = [row.price for row in rows]",
+            "AttributeError",
+            "'dict' object has no attribute 'price'",
+            "s = [row['price'] for row in rows]",
+        ),
+    ] {
+        assert_eq!(first(source, exception, message), patched, "of {source}");
+    }
+}
+
+#[test]
+fn a_failure_in_a_function_of_another_step_is_blamed_on_that_step_and_mended_there() {
+    let function = "def price(row):\n    return row['pirce']";
+    let steps = ["rows = [{'price': 1}]", function, "total = price(rows[0])"];
+    let (graph, mut failure) = failed(&steps, 1, "KeyError", "'pirce'", &[("rows", "[{'price': 1}]")]);
+    if let Some(rows) = failure.values.get_mut("rows") {
+        rows.columns = vec!["'price'".to_owned()];
+    }
+    let frame = RaisedFrame { step: "s1".into(), line: 2, function: "price".to_owned() };
+    failure.frame = Some(frame.clone());
+    let diagnosis = diagnose(&graph, &failure).expect("known");
+    let expected = "in `price`, which `s2` calls, it asks for a key that is not there";
+    assert_eq!((diagnosis.culprit.as_str(), diagnosis.reason.as_str()), ("s1", expected));
+    let found = candidates(&graph, &failure).expect("known");
+    let first = found.first().expect("a candidate");
+    assert_eq!((first.step.as_str(), &*first.source), ("s1", "def price(row):\n    return row['price']"));
+    // A step that is gone is nobody's fault.
+    failure.frame = Some(RaisedFrame { step: "gone".into(), ..frame });
+    assert_eq!(diagnose(&graph, &failure).expect("known").culprit.as_str(), "s2");
+    assert!(candidates(&graph, &failure).expect("known").is_empty());
 }
 
 #[test]

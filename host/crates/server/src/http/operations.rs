@@ -6,7 +6,7 @@
 
 use super::reply::json;
 use super::routes::{
-    agents, approvals, events, exec, features, journal, knowledge, plugins, projects, reports, resources, runs,
+    agents, approvals, events, exec, features, graphs, journal, knowledge, plugins, projects, reports, resources, runs,
     schedules, server,
 };
 use super::scopes::{self, OperationScopes};
@@ -118,6 +118,10 @@ fn operations() -> Operations {
         .needs(Read, routes!(schedules::of_agent))
         .needs(Read, routes!(schedules::task))
         .needs(Run, routes!(schedules::retry))
+        .needs(Read, routes!(graphs::list))
+        .needs(Read, routes!(graphs::show))
+        .needs(Run, routes!(graphs::run))
+        .needs(Run, routes!(graphs::change))
         .needs(Read, routes!(reports::costs))
         .needs(Read, routes!(resources::show))
         .needs(Read, routes!(plugins::list))

@@ -9,6 +9,7 @@ pub mod approvals;
 pub mod events;
 pub mod exec;
 pub mod features;
+pub mod graphs;
 pub mod journal;
 pub mod knowledge;
 pub mod plugins;

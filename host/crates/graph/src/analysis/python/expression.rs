@@ -2,19 +2,19 @@
 
 use super::super::builtins;
 use super::super::facts::{Range, Symbol};
-use super::super::{Reason, VariableName};
+use super::super::proof::{Doubt, ValueKind};
+use super::super::{ANY_METHOD, Reason, VariableName};
+use super::purity::Draft;
 use super::scope::{Kind, Scope, Variable};
 use super::walk::{Walk, bytes};
 use ruff_python_ast::visitor::{Visitor, walk_arguments, walk_expr};
 use ruff_python_ast::{
-    Comprehension, Expr, ExprBoolOp, ExprCall, ExprCompare, ExprIf, ExprLambda, Parameters, Pattern, Stmt,
+    Comprehension, Expr, ExprBoolOp, ExprCall, ExprCompare, ExprIf, ExprLambda, ExprYield, ExprYieldFrom, Parameters,
+    Pattern, Stmt,
 };
 use ruff_text_size::Ranged;
 
 use super::bindings::targets;
-
-/// The name of a called expression that is neither a name nor an attribute.
-const NAMELESS: &str = "a function without a name";
 
 impl<'a> Visitor<'a> for Walk {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
@@ -30,10 +30,11 @@ impl<'a> Visitor<'a> for Walk {
             Expr::Name(name) => self.read_name(name.id.as_str(), bytes(name.range)),
             Expr::Named(named) => {
                 self.visit_expr(&named.value);
+                self.derive(&named.target, &named.value);
                 if let Expr::Name(name) = &*named.target {
                     let symbol = self.symbol(name.id.as_str());
                     let variable = self.scopes.variable_of_walrus(symbol);
-                    self.bind_variable(variable, symbol);
+                    self.bind_variable(variable, symbol, None);
                 }
             }
             Expr::BoolOp(one) => self.either(one),
@@ -82,20 +83,29 @@ impl Walk {
     }
 
     pub(super) fn bind_name(&mut self, name: &str) {
+        self.bind_name_as(name, None);
+    }
+
+    /// Binds a name to a value, of this kind if it is known.
+    pub(super) fn bind_name_as(&mut self, name: &str, kind: Option<ValueKind>) {
         let symbol = self.symbol(name);
-        self.bind(symbol);
-    }
-
-    pub(super) fn bind(&mut self, symbol: Symbol) {
         let variable = self.scopes.variable(symbol);
-        self.bind_variable(variable, symbol);
+        self.bind_variable(variable, symbol, kind);
     }
 
-    fn bind_variable(&mut self, variable: Variable, symbol: Symbol) {
+    fn bind_variable(&mut self, variable: Variable, symbol: Symbol, kind: Option<ValueKind>) {
         match variable {
             Variable::Local => {}
-            Variable::OfClass(scope) => self.facts.flow.bind((scope, symbol)),
-            Variable::Global => self.facts.bind(symbol),
+            Variable::OfClass(scope) => {
+                // What a class binds may be called as a method of its objects.
+                let name = self.facts.name(symbol).clone();
+                self.facts.methods.insert(name);
+                self.facts.flow.bind((scope, symbol));
+            }
+            Variable::Global => {
+                self.draft.iter_mut().for_each(Draft::refuse);
+                self.facts.bind(symbol, kind);
+            }
         }
     }
 
@@ -103,7 +113,10 @@ impl Walk {
         match self.scopes.variable(symbol) {
             Variable::Local => {}
             Variable::OfClass(scope) => self.facts.flow.unbind((scope, symbol)),
-            Variable::Global => self.facts.unbind(symbol),
+            Variable::Global => {
+                self.draft.iter_mut().for_each(Draft::refuse);
+                self.facts.unbind(symbol);
+            }
         }
     }
 
@@ -120,16 +133,11 @@ impl Walk {
         }
     }
 
-    fn store_within(&mut self, target: &Expr, reason: &Reason) {
-        walk_expr(self, target);
-        self.mutate(target, reason);
-    }
-
     pub(super) fn augmented(&mut self, target: &Expr) {
         if let Expr::Name(name) = target {
             self.read_name(name.id.as_str(), bytes(name.range));
             if self.sound() {
-                self.mutate_name(name.id.as_str(), &Reason::Augmented);
+                self.mutate_name(name.id.as_str(), &Reason::Augmented, &Doubt::Kind);
             }
         }
     }
@@ -144,48 +152,6 @@ impl Walk {
             Expr::Tuple(tuple) => tuple.elts.iter().for_each(|one| self.delete(one)),
             Expr::List(list) => list.elts.iter().for_each(|one| self.delete(one)),
             _ => self.store(target),
-        }
-    }
-
-    /// The value of the name in an expression may be changed in place.
-    pub(super) fn mutate(&mut self, expr: &Expr, reason: &Reason) {
-        let mut base = expr;
-        loop {
-            base = match base {
-                Expr::Attribute(one) => &one.value,
-                Expr::Subscript(one) => &one.value,
-                Expr::Starred(one) => &one.value,
-                Expr::Await(one) => &one.value,
-                Expr::Named(one) => &one.target,
-                Expr::Name(name) => return self.mutate_name(name.id.as_str(), reason),
-                _ => return,
-            }
-        }
-    }
-
-    fn mutate_name(&mut self, name: &str, reason: &Reason) {
-        let symbol = self.symbol(name);
-        if self.scopes.variable(symbol) == Variable::Global && !self.is_untouched_builtin(symbol, reason) {
-            self.facts.mutate(symbol, reason);
-        }
-    }
-
-    /// `str.lower(x)` and `map(int, x)` change neither `str` nor `int`.
-    fn is_untouched_builtin(&self, symbol: Symbol, reason: &Reason) -> bool {
-        let stores = matches!(reason, Reason::AttributeStore | Reason::SubscriptStore | Reason::Augmented);
-        !stores && !self.facts.is_written(symbol) && builtins::is_builtin(self.facts.name(symbol))
-    }
-
-    /// A function may change its argument, and also the elements of a container.
-    fn given(&mut self, expr: &Expr, reason: &Reason) {
-        match expr {
-            Expr::Tuple(one) => one.elts.iter().for_each(|element| self.given(element, reason)),
-            Expr::List(one) => one.elts.iter().for_each(|element| self.given(element, reason)),
-            Expr::Set(one) => one.elts.iter().for_each(|element| self.given(element, reason)),
-            Expr::Dict(one) => one.items.iter().for_each(|item| self.given(&item.value, reason)),
-            Expr::BoolOp(one) => one.values.iter().for_each(|value| self.given(value, reason)),
-            Expr::If(one) => [&one.body, &one.orelse].into_iter().for_each(|value| self.given(value, reason)),
-            _ => self.mutate(expr, reason),
         }
     }
 
@@ -218,7 +184,11 @@ impl Walk {
 
     pub(super) fn defaults(&mut self, parameters: &Parameters) {
         for parameter in parameters.iter_non_variadic_params() {
-            parameter.default().iter().for_each(|default| self.visit_expr(default));
+            if let Some(default) = parameter.default() {
+                self.visit_expr(default);
+                let (symbol, origins) = (self.symbol(parameter.name().as_str()), self.origins(default));
+                self.derive_name(symbol, &origins, false);
+            }
         }
     }
 
@@ -236,6 +206,10 @@ impl Walk {
             self.facts.refuse(expr.range().start().into(), message);
         }
         walk_expr(self, expr);
+        self.draft.iter_mut().for_each(Draft::refuse);
+        if let Expr::Yield(ExprYield { value: Some(value), .. }) | Expr::YieldFrom(ExprYieldFrom { value, .. }) = expr {
+            self.give_back(value);
+        }
         self.facts.may_call();
     }
 
@@ -253,6 +227,7 @@ impl Walk {
             if at > 0 {
                 self.visit_expr(&generator.iter);
             }
+            self.derive_parts(&generator.target, &generator.iter);
             self.store(&generator.target);
             generator.ifs.iter().for_each(|test| self.visit_expr(test));
         }
@@ -266,16 +241,39 @@ impl Walk {
         walk_arguments(self, &call.arguments);
         let bare = call.arguments.args.is_empty() && call.arguments.keywords.is_empty();
         let keyed = call.arguments.find_keyword("key").is_some();
-        if self.called(name_of(&call.func), bare, keyed) {
+        if self.makes_methods(call) {
+            self.facts.methods.insert(ANY_METHOD.into());
+        }
+        if self.called(name_of(&call.func), bare, keyed) && !self.applies_builtin(call) {
             self.unknown_call(call);
         }
+    }
+
+    /// True for a call that may give a class or an object methods of any name.
+    fn makes_methods(&mut self, call: &ExprCall) -> bool {
+        match name_of(&call.func) {
+            Some("setattr") => self.builtin_called("setattr").is_some(),
+            Some("type") => call.arguments.args.len() > 1 && self.builtin_called("type").is_some(),
+            _ => false,
+        }
+    }
+
+    /// True for `map(int, xs)`, and the same of other builtins that leave their arguments as they are.
+    fn applies_builtin(&mut self, call: &ExprCall) -> bool {
+        let Some(applied) = call.arguments.args.first().and_then(name_of) else { return false };
+        let function = name_of(&call.func).filter(|name| matches!(*name, "map" | "filter"));
+        function.is_some_and(|name| self.builtin_called(name).is_some())
+            && self.builtin_called(applied).is_some_and(|name| builtins::leaves_arguments(&name))
     }
 
     /// Takes in a call, after its function and arguments: its name, if it has one, whether it has no arguments, and
     /// whether one is a `key`. True when the call may change its arguments, and the object of a method.
     fn called(&mut self, function: Option<&str>, bare: bool, keyed: bool) -> bool {
         match function.and_then(|name| self.builtin_called(name)) {
-            Some(name) if self.sees_namespace(&name, bare) => self.facts.may_call(),
+            Some(name) if self.sees_namespace(&name, bare) => {
+                self.draft.iter_mut().for_each(Draft::refuse);
+                self.facts.may_call();
+            }
             Some(name) if builtins::leaves_arguments(&name) => {
                 if keyed {
                     self.facts.may_call();
@@ -309,20 +307,6 @@ impl Walk {
         };
         self.facts.sees_all.get_or_insert(reason);
         true
-    }
-
-    fn unknown_call(&mut self, call: &ExprCall) {
-        let function: VariableName = match &*call.func {
-            Expr::Attribute(method) => {
-                let name = VariableName::from(method.attr.as_str());
-                self.mutate(&method.value, &Reason::MethodCall { method: name.clone() });
-                name
-            }
-            other => name_of(other).unwrap_or(NAMELESS).into(),
-        };
-        let reason = Reason::Argument { function };
-        call.arguments.args.iter().for_each(|argument| self.given(argument, &reason));
-        call.arguments.keywords.iter().for_each(|keyword| self.given(&keyword.value, &reason));
     }
 }
 

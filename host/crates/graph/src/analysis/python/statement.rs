@@ -2,8 +2,10 @@
 
 use super::super::Reason;
 use super::super::flow::{Branch, Mark};
+use super::super::proof::{Doubt, ValueKind};
 use super::bindings::Bindings;
 use super::expression::name_of;
+use super::purity::Draft;
 use super::scope::{Kind, Scope};
 use super::walk::{Loop, Walk};
 use ruff_python_ast::visitor::Visitor;
@@ -48,11 +50,19 @@ impl Walk {
         match stmt {
             Stmt::Assign(assign) => {
                 self.visit_expr(&assign.value);
-                assign.targets.iter().for_each(|target| self.store(target));
+                let kind = self.plain(&assign.value);
+                for target in &assign.targets {
+                    self.derive(target, &assign.value);
+                    match target {
+                        Expr::Name(name) => self.bind_name_as(name.id.as_str(), kind.clone()),
+                        other => self.store(other),
+                    }
+                }
             }
             Stmt::AugAssign(assign) => {
                 self.augmented(&assign.target);
                 self.visit_expr(&assign.value);
+                self.augmented_by(&assign.target, &assign.value);
                 self.store(&assign.target);
             }
             Stmt::AnnAssign(assign) => {
@@ -60,6 +70,7 @@ impl Walk {
                 match &assign.value {
                     Some(value) => {
                         self.visit_expr(value);
+                        self.derive(&assign.target, value);
                         self.store(&assign.target);
                     }
                     None if matches!(*assign.target, Expr::Name(_)) => {}
@@ -77,7 +88,10 @@ impl Walk {
                 if !self.scopes.in_function() {
                     self.facts.refuse(one.range.start().into(), "`return` outside of a function");
                 }
-                one.value.iter().for_each(|value| self.visit_expr(value));
+                if let Some(value) = &one.value {
+                    self.visit_expr(value);
+                    self.give_back(value);
+                }
                 self.facts.jump();
             }
             Stmt::Raise(one) => {
@@ -132,6 +146,7 @@ impl Walk {
 
     fn for_loop(&mut self, one: &StmtFor) {
         self.visit_expr(&one.iter);
+        self.derive_parts(&one.target, &one.iter);
         self.looped(!one.orelse.is_empty(), &one.orelse, |walk| {
             walk.store(&one.target);
             walk.block(&one.body);
@@ -194,10 +209,13 @@ impl Walk {
         for item in &one.items {
             self.visit_expr(&item.context_expr);
             if self.sound() {
-                self.mutate(&item.context_expr, &Reason::MethodCall { method: "__enter__".into() });
+                self.mutate(&item.context_expr, &Reason::MethodCall { method: "__enter__".into() }, &Doubt::Kind);
             }
             self.facts.may_call();
-            item.optional_vars.iter().for_each(|target| self.store(target));
+            if let Some(target) = &item.optional_vars {
+                self.derive(target, &item.context_expr);
+                self.store(target);
+            }
             // A context manager may swallow an exception of the rest; then only part of the rest ran.
             if self.sound() && swallowed.is_none() && !self.never_swallows(&item.context_expr) {
                 swallowed = Some(self.facts.flow.mark());
@@ -217,6 +235,8 @@ impl Walk {
 
     fn cases(&mut self, one: &StmtMatch) {
         self.visit_expr(&one.subject);
+        let origins = if self.sound() { self.origins(&one.subject) } else { Vec::new() };
+        self.subjects.push(origins);
         let began = self.facts.flow.mark();
         let mut met = Vec::new();
         let mut irrefutable = false;
@@ -227,6 +247,7 @@ impl Walk {
             met.push(self.facts.flow.take(began));
             irrefutable |= case.guard.is_none() && case.pattern.is_irrefutable();
         }
+        self.subjects.pop();
         if !irrefutable {
             met.push(Branch::past());
         }
@@ -279,9 +300,13 @@ impl Walk {
     }
 
     fn import(&mut self, alias: &Alias) {
+        let module = |name: &str| Some(ValueKind::Module(name.into()));
         match &alias.asname {
-            Some(name) => self.bind_identifier(name),
-            None => self.bind_name(alias.name.split('.').next().unwrap_or_default()),
+            Some(name) => self.bind_name_as(name.as_str(), module(alias.name.as_str())),
+            None => {
+                let first = alias.name.split('.').next().unwrap_or_default();
+                self.bind_name_as(first, module(first));
+            }
         }
     }
 
@@ -291,7 +316,10 @@ impl Walk {
                 let module = one.module.as_ref().map_or(".", Identifier::as_str).into();
                 self.facts.sees_all.get_or_insert(Reason::StarImport { module });
             } else {
-                self.bind_identifier(alias.asname.as_ref().unwrap_or(&alias.name));
+                let module = one.module.as_ref().filter(|_| one.level == 0);
+                let member = module.map(|module| format!("{}.{}", module.as_str(), alias.name.as_str()));
+                let kind = member.map(|name| ValueKind::Member(name.into()));
+                self.bind_name_as(alias.asname.as_ref().unwrap_or(&alias.name).as_str(), kind);
             }
         }
     }
@@ -315,12 +343,17 @@ impl Walk {
         let mut bindings = self.bindings();
         bindings.parameters(&function.parameters);
         let found = bindings.body(&function.body);
+        let drafts = self.begin_draft(function);
+        let name = self.symbol(function.name.as_str());
+        self.functions.push(name);
         self.body(Kind::Function, found, |walk| walk.block(&function.body));
+        self.functions.pop();
+        let kind = if drafts { self.draft.take().and_then(Draft::kind) } else { None };
         self.close_type_parameters(parameters);
         if !function.decorator_list.is_empty() {
             self.facts.may_call();
         }
-        self.bind_identifier(&function.name);
+        self.bind_name_as(function.name.as_str(), kind);
     }
 
     /// Walks a body that runs when it is called.
@@ -406,6 +439,10 @@ impl Walk {
         };
         ruff_python_ast::visitor::walk_pattern(self, pattern);
         if let Some(name) = name {
+            if let Some(origins) = self.subjects.last().cloned() {
+                let symbol = self.symbol(name.as_str());
+                self.derive_name(symbol, &origins, true);
+            }
             self.bind_identifier(name);
         }
     }

@@ -3,8 +3,10 @@
 //! Nothing here walks: the files for statements and expressions do.
 
 use super::super::AnalysisMode;
-use super::super::facts::{Facts, Range};
+use super::super::facts::{Facts, Range, Symbol};
 use super::super::flow::{Branch, Mark};
+use super::super::proof::Obligation;
+use super::purity::Draft;
 use super::scope::Scopes;
 use ruff_text_size::TextRange;
 
@@ -14,7 +16,28 @@ pub(super) struct Walk {
     pub(super) facts: Facts,
     pub(super) scopes: Scopes,
     pub(super) loops: Vec<Loop>,
+    /// The proof about the function whose body the walk is in, if there is one.
+    pub(super) draft: Option<Draft>,
+    /// Names of the functions whose bodies the walk is in.
+    pub(super) functions: Vec<Symbol>,
+    /// The origins of the subjects of the `match` statements that the walk is in.
+    pub(super) subjects: Vec<Vec<Origin>>,
+    /// Expressions that searches for origins may still look at.
+    pub(super) looks_left: u32,
 }
+
+/// A name whose value may be a value of an expression, or a part of one.
+#[derive(Clone)]
+pub(super) struct Origin {
+    pub(super) name: Symbol,
+    /// It is only a part.
+    pub(super) is_held: bool,
+    /// It is none if this holds.
+    pub(super) unless: Option<Obligation>,
+}
+
+/// Most expressions that all searches for origins look at; with more, nothing is proved of the source.
+const LOOKS_MAX: u32 = 200_000;
 
 /// A loop around the walk's present place.
 pub(super) struct Loop {
@@ -27,7 +50,16 @@ pub(super) struct Loop {
 
 impl Walk {
     pub(super) fn new(mode: AnalysisMode) -> Self {
-        Self { mode, facts: Facts::default(), scopes: Scopes::default(), loops: Vec::new() }
+        Self {
+            mode,
+            facts: Facts::default(),
+            scopes: Scopes::default(),
+            loops: Vec::new(),
+            draft: None,
+            functions: Vec::new(),
+            subjects: Vec::new(),
+            looks_left: LOOKS_MAX,
+        }
     }
 
     pub(super) fn sound(&self) -> bool {

@@ -16,6 +16,7 @@ use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use longhaul_exec::{Code, ExecError, Job, JobLimits, JobReport};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use utoipa::ToSchema;
 
@@ -36,6 +37,8 @@ pub enum JobLanguage {
     Python,
     /// QuickJS, in WebAssembly.
     JavaScript,
+    /// QuickJS, in WebAssembly; types are taken out and not checked.
+    TypeScript,
 }
 
 /// A directory of the server's machine.
@@ -66,6 +69,9 @@ pub struct NewJob {
     /// What it reads from standard input.
     #[serde(default)]
     stdin: String,
+    /// Modules that it may import, by file name such as `helper.js`. They count as source.
+    #[serde(default)]
+    files: BTreeMap<String, String>,
     /// Directories that it sees. Needs the scope `admin`.
     #[serde(default)]
     directories: Vec<Directory>,
@@ -130,11 +136,13 @@ fn job(new: NewJob) -> Result<Job, Problem> {
     let code = match new.language {
         JobLanguage::Python => Code::Python(new.source),
         JobLanguage::JavaScript => Code::JavaScript(new.source),
+        JobLanguage::TypeScript => Code::TypeScript(new.source),
     };
     Ok(Job {
         code,
         context: Value::Object(new.context),
         stdin: new.stdin,
+        files: new.files,
         directories: new.directories.iter().enumerate().map(directory).collect::<Result<_, _>>()?,
         hosts: new.hosts.iter().enumerate().map(host).collect::<Result<_, _>>()?,
         limits,

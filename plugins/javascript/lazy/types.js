@@ -1,0 +1,3 @@
+// A part that is kept as text until a script asks for it: the removal of types.
+
+export { transform } from "sucrase";

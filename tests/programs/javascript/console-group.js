@@ -1,0 +1,7 @@
+console.group("outer");
+console.log("in\nside");
+console.group();
+console.info("deeper");
+console.groupEnd();
+console.groupEnd();
+console.log("out");

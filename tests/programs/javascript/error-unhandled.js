@@ -1,0 +1,3 @@
+Promise.reject(new Error("nobody"));
+setTimeout(() => console.log("not reached"), 10);
+console.log("sync");

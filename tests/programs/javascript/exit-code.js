@@ -1,0 +1,3 @@
+console.log("a");
+process.exit(3);
+console.log("b");

@@ -1,0 +1,2 @@
+process.on("exit", () => { process.exitCode = 9; });
+console.log("x");

@@ -1,0 +1,2 @@
+process.on("exit", (code) => console.log("code", code));
+await new Promise(() => {});

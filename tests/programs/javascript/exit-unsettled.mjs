@@ -1,0 +1,3 @@
+console.log("waiting");
+await new Promise(() => {});
+console.log("never");

@@ -1,0 +1,3 @@
+console.log((1234567.891).toLocaleString(), (0.256).toLocaleString("en-US", { style: "percent" }), (42).toLocaleString("en-US", { style: "currency", currency: "USD" }));
+console.log(new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 }).format(3.14159), new Intl.NumberFormat("en-US", { notation: "compact" }).format(1234567), new Intl.NumberFormat("de-DE", { style: "currency", currency: "EUR" }).format(1234.5));
+console.log(new Intl.NumberFormat("en-US", { minimumIntegerDigits: 3 }).format(7), (1e21).toLocaleString("en-US"), (-5.5).toLocaleString("en-US", { signDisplay: "always" }), 12345678901234567890n.toLocaleString("en-US"));

@@ -1,0 +1,1 @@
+console.log(["résumé", "resume", "Resume", "zebra", "Äpfel", "apple"].sort((a, b) => a.localeCompare(b)), ["b", "a", "C"].sort(), "a" < "B", ["item10", "item2"].sort(new Intl.Collator("en", { numeric: true }).compare));

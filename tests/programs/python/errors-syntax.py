@@ -1,0 +1,2 @@
+print("never"
+def f(:

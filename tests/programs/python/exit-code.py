@@ -1,0 +1,2 @@
+import sys
+print("a"); sys.exit(3); print("b")

@@ -1,0 +1,2 @@
+import os, sys
+print("flushed"); sys.stdout.flush(); os._exit(6)

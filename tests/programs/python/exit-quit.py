@@ -1,0 +1,1 @@
+print("before"); quit(4)

@@ -1,0 +1,2 @@
+import sys
+print("out"); sys.exit("told on standard error")

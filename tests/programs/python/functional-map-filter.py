@@ -1,0 +1,1 @@
+print(list(map(lambda a, b: a + b, [1, 2], [10, 20])), list(filter(None, [0, 1, "", "a"])), sorted("bca", reverse=True), list(reversed([1, 2])), min("abc", key=lambda c: -ord(c)), sum([[1], [2]], []), list(map(str, range(3))), any(x > 2 for x in [1, 3]))

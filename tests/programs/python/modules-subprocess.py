@@ -1,0 +1,2 @@
+import subprocess
+print(subprocess.run(["echo", "hi"], capture_output=True, text=True).stdout)

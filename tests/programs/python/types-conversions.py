@@ -1,0 +1,1 @@
+print(int(3.9), int("-7"), float("1e3"), str(1.0), list("ab"), tuple([1]), dict([("a", 1)]), bool([]), set("aab") == {"a", "b"}, complex(1), int(True), chr(97), ord("a"), repr("a'b"), float("nan") != float("nan"), bytes(2))
