@@ -259,7 +259,7 @@ pub(crate) fn leaves(name: &str) -> bool {
 
 /// True for one that also gives something new.
 pub(crate) fn is_fresh(name: &str) -> bool {
-    let of_module = |module: &&str| name.strip_prefix(**module).is_some_and(|rest| rest.starts_with('.'));
+    let of_module = |module: &&str| name.strip_prefix(*module).is_some_and(|rest| rest.starts_with('.'));
     is_in(FRESH, name) || MODULES.iter().any(|module| of_module(&module))
 }
 
