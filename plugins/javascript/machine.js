@@ -1,7 +1,7 @@
 // Runs one request in this very engine: sets up what a script expects, evaluates it, drains its jobs,
 // and tells how it ended.
 //
-// What is not here is not there: no processes, no threads, no sockets, and `fetch` only says so. An end that the script
+// What is not here is not there: no processes, no threads, no sockets. An end that the script
 // tries to swallow, such as its own exit, still is the end: nothing that it prints afterwards is kept.
 
 import { assert } from "./assert.js";
@@ -10,6 +10,7 @@ import { structuredClone } from "./clone.js";
 import { makeConsole } from "./console.js";
 import { makeCrypto, makeNodeCrypto } from "./crypto.js";
 import { makeEvents } from "./events.js";
+import { makeFetch } from "./fetch.js";
 import { makeFs, workingDirectory } from "./files.js";
 import * as host from "./host.js";
 import { inspect } from "./inspect.js";
@@ -34,10 +35,6 @@ const TICKS_PER_LOOK = 500;
 
 /** Node's, when nothing is left to do and the top of a module still waits. */
 const UNSETTLED_EXIT_CODE = 13;
-
-/** See "What a script finds" in the README. */
-const NO_FETCH =
-  "fetch: JavaScript has no way to ask a host here, whatever was granted; ask from Python, or hand the data in";
 
 /** The run that the globals serve. */
 let run;
@@ -243,7 +240,7 @@ function installGlobals() {
     clearInterval: jobs.clearTimer,
     clearImmediate: jobs.clearTimer,
     structuredClone,
-    fetch: () => jobs.Promise.reject(new Error(NO_FETCH)),
+    ...makeFetch(jobs.Promise, url),
     TextDecoder,
     TextEncoder,
     global: globalThis,

@@ -17,6 +17,7 @@ import { parseArgs } from "node:util";
 import { componentize } from "componentize-qjs";
 import { build, transform } from "esbuild";
 
+import { renameHttp, renameHttpIn, withRealNames } from "./http.mjs";
 import { withStackLimit } from "./stack.mjs";
 
 /** Modules that the host serves: those of the contract, which stay imports. */
@@ -168,18 +169,10 @@ async function bundle({ entry, world, paths }) {
 async function makeComponent({ wit, world }, jsSource) {
   const witPath = join(scratch, "wit");
   cpSync(wit, witPath, { recursive: true });
-  withoutHttp(join(witPath, "worlds.wit"));
-  const { component } = await componentize({ witPath, world, jsSource, sync: true });
-  return withStackLimit(component);
-}
-
-/**
- * componentize-qjs runs the module once, at build time, against a WASI without HTTP, and cannot link
- * a world that has it. A component may import less than its world, so the world is built without.
- */
-function withoutHttp(worlds) {
-  const lines = readFileSync(worlds, "utf8").split("\n");
-  writeFileSync(worlds, lines.filter((line) => !line.includes("import wasi:http/")).join("\n"));
+  renameHttp(witPath);
+  const options = { witPath, world, jsSource: renameHttpIn(jsSource), sync: true };
+  const { component } = await componentize(options);
+  return withRealNames(withStackLimit(component));
 }
 
 function packageName(path) {
