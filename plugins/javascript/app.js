@@ -1,8 +1,8 @@
 // The tool `javascript`: runs JavaScript source in this very engine, QuickJS, inside the sandbox.
 //
 // `run` answers what the source printed and how it ended; `check` also whether it ended well, which a
-// module that exits while it is loaded does not. Nothing can be reached from here but directories that
-// the operator granted: no processes, no threads, no sockets. Isolation between calls is the host's: it
+// module that exits while it is loaded does not. Nothing can be reached from here but directories
+// and hosts that the operator granted: no processes, no threads, no sockets. Isolation between calls is the host's: it
 // starts a fresh instance for each. What bounds a call is the host's fuel, memory and deadline;
 // `timeout` here is a courtesy that answers nicely first.
 
@@ -40,7 +40,7 @@ const TYPES = { source: "string", stdin: "string", timeout: "number", files: "ob
 
 const INFO = {
   id: "javascript",
-  description: "Runs JavaScript in a sandbox without network and processes.",
+  description: "Runs JavaScript in a sandbox without processes.",
   functions: [
     describeFunction("run", "Runs JavaScript source and gives what it printed."),
     describeFunction("check", "Runs JavaScript source; it passes when it ends with exit code 0."),

@@ -1,15 +1,17 @@
 // Runs one request in this very engine: sets up what a script expects, evaluates it, drains its jobs,
 // and tells how it ended.
 //
-// What is not here is not there: no processes, no threads, no sockets, and `fetch` only says so. An end that the script
-// tries to swallow, such as its own exit, still is the end: nothing that it prints afterwards is kept.
+// What is not here is not there: no processes, no threads, no sockets. An end that the script tries to swallow, such as
+// its own exit, still is the end: nothing that it prints afterwards is kept.
 
 import { assert } from "./assert.js";
+import * as async from "./async.js";
 import { Buffer } from "./buffer.js";
 import { structuredClone } from "./clone.js";
 import { makeConsole } from "./console.js";
 import { makeCrypto, makeNodeCrypto } from "./crypto.js";
 import { makeEvents } from "./events.js";
+import { makeFetch } from "./fetch.js";
 import { makeFs, workingDirectory } from "./files.js";
 import * as host from "./host.js";
 import { inspect } from "./inspect.js";
@@ -34,10 +36,6 @@ const TICKS_PER_LOOK = 500;
 
 /** Node's, when nothing is left to do and the top of a module still waits. */
 const UNSETTLED_EXIT_CODE = 13;
-
-/** See "What a script finds" in the README. */
-const NO_FETCH =
-  "fetch: JavaScript has no way to ask a host here, whatever was granted; ask from Python, or hand the data in";
 
 /** The run that the globals serve. */
 let run;
@@ -167,7 +165,7 @@ class Run {
     const { text, lines, isAsync } = read(MAIN_NAME, source, { isTimed: timeout !== undefined, isMain: true, isTyped: typescript });
     if (!isAsync) return void evaluate(lines + text);
     this.#isWaiting = true;
-    const main = jobs.runAsync(evaluate(`${lines}(function* () { ${text}\n})`), globalThis);
+    const main = async.runAsync(evaluate(`${lines}(function* () { ${text}\n})`), globalThis);
     main.then(() => (this.#isWaiting = false), (error) => this.#fail(error));
   }
 
@@ -243,7 +241,7 @@ function installGlobals() {
     clearInterval: jobs.clearTimer,
     clearImmediate: jobs.clearTimer,
     structuredClone,
-    fetch: () => jobs.Promise.reject(new Error(NO_FETCH)),
+    ...makeFetch(jobs.Promise, url),
     TextDecoder,
     TextEncoder,
     global: globalThis,
@@ -257,7 +255,7 @@ function installGlobals() {
   for (const name of ["URL", "URLSearchParams"]) setLazyGlobal(name, () => url()[name]);
   define(Math, "random", random.next);
   installLocales(define);
-  define(Array, "fromAsync", jobs.arrayFromAsync);
+  define(Array, "fromAsync", async.arrayFromAsync);
   // The doors of the tool chain, which no script knows.
   for (const name of ["__cqjs", "wit"]) delete globalThis[name];
 }
@@ -284,7 +282,7 @@ function define(target, name, value) {
 
 function makeHelpers() {
   const importLater = (require, name) => jobs.Promise.resolve().then(() => moduleHelpers.import(require, String(name)));
-  const { asyncGenerator, awaited, delegate, loop, runAsync } = jobs;
+  const { asyncGenerator, awaited, delegate, loop, runAsync } = async;
   return { ...moduleHelpers, asyncGenerator, awaited, delegate, importLater, loop, runAsync, tick: () => run.tick(), waitAt: (line, value) => run.waitAt(line, value) };
 }
 
@@ -348,7 +346,7 @@ function makeStdin() {
     },
     once: (event, callback) => stdin.on(event, callback),
     [Symbol.asyncIterator]: () =>
-      jobs.asyncGenerator(function* () {
+      async.asyncGenerator(function* () {
         const text = run.readStdin();
         if (text !== null) yield text;
       }),
@@ -382,7 +380,7 @@ function makeBuiltins() {
     later: (callback) => jobs.setTimeout(callback, 1),
     EventEmitter: events.EventEmitter,
     Promise: jobs.Promise,
-    asyncGenerator: jobs.asyncGenerator,
+    asyncGenerator: async.asyncGenerator,
   });
   const fs = makeFs(() => run.stdin);
   return {

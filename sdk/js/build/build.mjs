@@ -3,9 +3,9 @@
 //
 //     node build.mjs --wit DIR --world NAME --entry FILE --output FILE [--path DIR]...
 //
-// It stands beside the `node_modules` that holds the two, and installs nothing. `--path` is a folder
-// to import from: one with a package.json is that package, another is searched for modules. The parser
-// `acorn` can be imported, too. Types are removed and not checked. What goes wrong is told on standard error, and the exit code is 1.
+// It stands beside the `node_modules` that holds the two, and installs nothing. `--path` is a folder to import from: one
+// with a package.json is that package, another is searched for modules. `acorn`, `sucrase` and `core-js-pure` can be
+// imported, too. Types are removed and not checked. What goes wrong is told on standard error, and the exit code is 1.
 
 import { builtinModules } from "node:module";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -17,6 +17,7 @@ import { parseArgs } from "node:util";
 import { componentize } from "componentize-qjs";
 import { build, transform } from "esbuild";
 
+import { renameHttp, renameHttpIn, withRealNames } from "./http.mjs";
 import { withStackLimit } from "./stack.mjs";
 
 /** Modules that the host serves: those of the contract, which stay imports. */
@@ -33,7 +34,7 @@ const INSTEAD = {
   crypto: "use `Math.random`, which follows the journal; for digests, a package in plain JavaScript",
   events: "use a plain list of functions, or a package in plain JavaScript",
   fs: "use `wasi:filesystem/preopens@0.2.12` in a tool or a memory backend, below a directory that [asks] names in plugin.toml (sdk/js/examples/tool-file shows it); what is to last goes into `keyvalue`",
-  http: "a plugin in JavaScript reaches no network; an agent calls a tool such as `http-fetch`",
+  http: "use `wasi:http/outgoing-handler@0.2.12` in a tool or a memory backend (plugins/javascript/http.js shows it); an agent calls a tool such as `http-fetch`",
   os: "a plugin sees no machine",
   path: "use `split`, `join` and template strings: paths of granted directories are relative, with `/`",
   process: "use the settings of longhaul.toml, which a tool finds in `context.settings`, and `log`",
@@ -168,18 +169,10 @@ async function bundle({ entry, world, paths }) {
 async function makeComponent({ wit, world }, jsSource) {
   const witPath = join(scratch, "wit");
   cpSync(wit, witPath, { recursive: true });
-  withoutHttp(join(witPath, "worlds.wit"));
-  const { component } = await componentize({ witPath, world, jsSource, sync: true });
-  return withStackLimit(component);
-}
-
-/**
- * componentize-qjs runs the module once, at build time, against a WASI without HTTP, and cannot link
- * a world that has it. A component may import less than its world, so the world is built without.
- */
-function withoutHttp(worlds) {
-  const lines = readFileSync(worlds, "utf8").split("\n");
-  writeFileSync(worlds, lines.filter((line) => !line.includes("import wasi:http/")).join("\n"));
+  renameHttp(witPath);
+  const options = { witPath, world, jsSource: renameHttpIn(jsSource), sync: true };
+  const { component } = await componentize(options);
+  return withRealNames(withStackLimit(component));
 }
 
 function packageName(path) {

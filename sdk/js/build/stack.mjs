@@ -4,6 +4,8 @@
 // of its runtime, which lies in the image that the component starts from: this writes the word. It changes nothing
 // else, and refuses an image in which it does not find exactly one runtime.
 
+import { encodeNumber, readNumber, rewriteSections, SECTION } from "./sections.mjs";
+
 /** The stack of the image begins here and grows down to 0: what the linker of components gives a library. */
 const STACK_BYTES = 1 << 20;
 
@@ -17,9 +19,6 @@ const RESERVE_BYTES = 192 << 10;
 
 /** The tag of the value that means "none" in `current_exception`, which follows the limit. */
 const UNINITIALIZED = 4;
-
-const MAGIC = 0x6d736100;
-const SECTION = { data: 11, coreModule: 1, component: 4 };
 
 /** A component whose engine has a limit. */
 export function withStackLimit(component) {
@@ -40,20 +39,6 @@ function rewriteComponent(bytes, found) {
 
 function rewriteModule(bytes, found) {
   return rewriteSections(bytes, (id, body) => (id === SECTION.data ? rewriteData(body, found) : body));
-}
-
-/** Copies a module or component with the sections that `rewrite` gives. */
-function rewriteSections(bytes, rewrite) {
-  if (bytes.readUInt32LE(0) !== MAGIC) throw new Error("what the tool made is no WebAssembly");
-  const parts = [bytes.subarray(0, 8)];
-  for (let at = 8; at < bytes.length; ) {
-    const id = bytes[at];
-    const [size, start] = readNumber(bytes, at + 1);
-    const body = rewrite(id, bytes.subarray(start, start + size));
-    parts.push(Buffer.from([id]), encodeNumber(body.length), body);
-    at = start + size;
-  }
-  return Buffer.concat(parts);
 }
 
 function rewriteData(body, found) {
@@ -109,28 +94,4 @@ function limitsIn(memory) {
     if (threshold !== 0 && size === 0 && isTop && limit === 0) places.push(at - 4);
   }
   return places;
-}
-
-/** A number in LEB128, and where it ends. Addresses of images are positive, so signed ones read the same below 2^31. */
-function readNumber(bytes, at) {
-  let number = 0;
-  let scale = 1;
-  for (;;) {
-    const byte = bytes[at];
-    if (byte === undefined) throw new Error("a section of the component ends early");
-    at += 1;
-    number += (byte & 0x7f) * scale;
-    scale *= 128;
-    if (byte < 0x80) return [number, at];
-  }
-}
-
-function encodeNumber(number) {
-  const bytes = [];
-  do {
-    const low = number % 128;
-    number = Math.floor(number / 128);
-    bytes.push(number > 0 ? low | 0x80 : low);
-  } while (number > 0);
-  return Buffer.from(bytes);
 }

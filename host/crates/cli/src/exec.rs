@@ -43,7 +43,7 @@ pub struct ExecArgs {
     #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = grant_args::directory)]
     dir: Vec<DirectoryGrant>,
     /// A host that the code may reach by HTTP, such as `https://api.example.com`. May be given several times. Python
-    /// uses `urllib.request` or `http.client`; JavaScript cannot use HTTP yet.
+    /// uses `urllib.request` or `http.client`, JavaScript `fetch`.
     #[arg(long, value_name = "PATTERN", value_parser = grant_args::host)]
     allow_host: Vec<HostPattern>,
     /// Longest wall-clock time, in milliseconds.

@@ -92,7 +92,7 @@ pub struct Job {
     pub files: BTreeMap<String, String>,
     /// Directories that it sees. Default none.
     pub directories: Vec<DirectoryGrant>,
-    /// Hosts that Python and programs may reach by HTTP; JavaScript has no HTTP. Default none.
+    /// Hosts that it may reach by HTTP. Default none.
     pub hosts: Vec<HostPattern>,
     /// Its limits.
     pub limits: JobLimits,

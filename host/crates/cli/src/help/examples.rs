@@ -275,7 +275,10 @@ const EXAMPLES: &[Entry] = &[
     ("models pull", ["longhaul models pull smollm2", "longhaul models pull minilm"]),
     (
         "exec",
-        ["longhaul exec job.py --context '{\"n\": 3}'", "longhaul exec job.js --dir .:/data:ro --timeout-ms 10000"],
+        [
+            "longhaul exec job.py --context '{\"n\": 3}'",
+            "longhaul exec job.ts --module lib/names.ts --timeout-ms 10000",
+        ],
     ),
     ("doctor", ["longhaul doctor", "longhaul doctor --project ."]),
     ("detect", ["longhaul detect 'Write a parser for ISO dates, with tests'", "longhaul detect -"]),

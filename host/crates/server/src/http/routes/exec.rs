@@ -75,7 +75,7 @@ pub struct NewJob {
     /// Directories that it sees. Needs the scope `admin`.
     #[serde(default)]
     directories: Vec<Directory>,
-    /// Hosts that Python may ask, such as `https://api.example.com`. Needs the scope `admin`.
+    /// Hosts that it may ask, such as `https://api.example.com`. Needs the scope `admin`.
     #[serde(default)]
     hosts: Vec<String>,
     /// Longest time on the clock, in milliseconds. Default 300,000.
