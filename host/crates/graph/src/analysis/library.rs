@@ -260,7 +260,7 @@ pub(crate) fn leaves(name: &str) -> bool {
 /// True for one that also gives something new.
 pub(crate) fn is_fresh(name: &str) -> bool {
     let of_module = |module: &&str| name.strip_prefix(*module).is_some_and(|rest| rest.starts_with('.'));
-    is_in(FRESH, name) || MODULES.iter().any(|module| of_module(module))
+    is_in(FRESH, name) || MODULES.iter().any(of_module)
 }
 
 /// True for a kind of value that no step can change in place, or whose changes no later step sees.
