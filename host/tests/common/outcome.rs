@@ -98,8 +98,8 @@ fn calls(lab: &Lab, run: &str, invocation: &str) -> Vec<String> {
 }
 
 /// Fields that differ from run to run: the duration of a check; and the usage that a caller sees of a sub-agent, whose
-/// model call may have been sent again.
-const VARYING: [&str; 2] = ["\"duration_ms\":", "\"possibly_paid_twice\":"];
+/// model call may have been sent again; and the free port of the model's server.
+const VARYING: [&str; 3] = ["\"duration_ms\":", "\"possibly_paid_twice\":", "\"port\":"];
 
 fn without_count(text: &str, count: &str) -> String {
     let mut parts = text.split(count);

@@ -32,7 +32,7 @@ pub(crate) struct Written {
 
 impl Written {
     /// Reads the file of a data directory; without one all values are the defaults.
-    fn read(home: &Path) -> fault::Result<Self> {
+    fn read(home: &Path, parse: impl Fn(&str) -> fault::Result<Self>) -> fault::Result<Self> {
         let path = home.join(FILE);
         let found = match std::fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -42,7 +42,7 @@ impl Written {
             bail!("`{}` has {} bytes, more than {FILE_BYTES_MAX}", path.display(), found.len());
         }
         let text = std::fs::read_to_string(&path).or_invalid(|| format!("cannot read `{}`", path.display()))?;
-        Self::parse(&text).or_invalid(|| format!("`{}`", path.display()))
+        parse(&text).or_invalid(|| format!("`{}`", path.display()))
     }
 
     pub(crate) fn parse(text: &str) -> fault::Result<Self> {
@@ -52,16 +52,23 @@ impl Written {
         written.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
         Ok(written)
     }
+
+    /// Leaves faults of other tables to their readers, which tell them.
+    fn parse_for_scheduler(text: &str) -> fault::Result<Self> {
+        let written: Self = toml::from_str(text)?;
+        written.scheduler.check()?;
+        Ok(written)
+    }
 }
 
 /// `[notify]` of a data directory; none: no notifications are sent. A fault elsewhere in the file is a fault here, too.
 pub fn notify(home: &Path) -> fault::Result<Option<NotifyConfig>> {
-    Ok(Written::read(home)?.notify)
+    Ok(Written::read(home, Written::parse)?.notify)
 }
 
-/// `[scheduler]` of a data directory. A fault elsewhere in the file is a fault here, too.
+/// `[scheduler]` of a data directory. A value that another table does not take is no fault here.
 pub fn scheduler(home: &Path) -> fault::Result<SchedulerSettings> {
-    Ok(Written::read(home)?.scheduler)
+    Ok(Written::read(home, Written::parse_for_scheduler)?.scheduler)
 }
 
 /// `[scheduler]`.
@@ -156,7 +163,7 @@ impl Default for ServerSettings {
 impl ServerSettings {
     /// `[server]` of a data directory; without the file all values are the defaults.
     pub fn read(home: &Path) -> fault::Result<Self> {
-        Ok(Written::read(home)?.server)
+        Ok(Written::read(home, Written::parse)?.server)
     }
 
     /// Refuses a server open to a network, and numbers that would admit no request.

@@ -48,8 +48,7 @@ impl Service {
     pub(super) fn summary(&self, stored: &StoredRun) -> fault::Result<RunSummary> {
         let StoredRun { record, state } = stored;
         let kept = state.features.len() - state.count(FeatureStatus::Dropped);
-        let active = self.lock().contains_key(&record.run);
-        let ledger = ledger::view(&*self.host.store, &record.run, &state.limits, state.counts.replans, active)?;
+        let (active, ledger) = self.ledger_now(stored)?;
         Ok(RunSummary {
             run: record.run.clone(),
             project: record.project.clone(),
@@ -72,6 +71,16 @@ impl Service {
         })
     }
 
+    /// True when the run is active here, and its ledger. The list of active runs is held until the rows are read, so that
+    /// no run begins or ends in between.
+    fn ledger_now(&self, stored: &StoredRun) -> fault::Result<(bool, LedgerView)> {
+        let StoredRun { record, state } = stored;
+        let active = self.lock();
+        let is_active = active.contains_key(&record.run);
+        let store = &*self.host.store;
+        Ok((is_active, ledger::view(store, &record.run, &state.limits, state.counts.replans, is_active)?))
+    }
+
     pub(super) fn status(&self, stored: &StoredRun) -> fault::Result<Status> {
         let StoredRun { record, state } = stored;
         let questions = record::questions(&*self.host.store, &record.run, state)?;
@@ -80,14 +89,7 @@ impl Service {
         let waits = self.handle(&record.run).and_then(|handle| handle.waits());
         let room = |why| format!("waits for room on this machine, and goes on by itself when there is some: {why}");
         let reason = waits.map_or_else(|| why(&record.run, state), room);
-        // The list of active runs is held until the rows are read, so that no run begins or ends in between.
-        let ledger = ledger::view(
-            &*self.host.store,
-            &record.run,
-            &state.limits,
-            state.counts.replans,
-            self.lock().contains_key(&record.run),
-        )?;
+        let (_, ledger) = self.ledger_now(stored)?;
         Ok(Status {
             summary: self.summary(stored)?,
             branch: record.branch.clone(),

@@ -46,9 +46,12 @@ fn runs_beyond_the_cap_wait_in_order_and_one_that_waits_can_be_given_up() {
     let second = ask(&web, &lab, 1);
     until_place(&web, &second, &json!(1));
     let third = ask(&web, &lab, 1);
-    let told = until_place(&web, &third, &json!(2));
-    let reason = told["reason"].as_str().expect("a reason");
-    assert!(reason.contains("number 2 in the queue") && reason.contains("runs_max in resources.toml"), "{told:#}");
+    until_place(&web, &third, &json!(2));
+    // Its actor tells why, a moment after it has a place.
+    web.until(&format!("/api/v1/runs/{third}"), |run| {
+        let reason = run["reason"].as_str().expect("a reason");
+        reason.contains("number 2 in the queue") && reason.contains("runs_max in resources.toml")
+    });
     let listed = lab.run(&["runs"]).expect(0).stdout;
     let is_told = |line: &str| line.starts_with(third.as_str()) && line.contains("queued 2");
     assert!(listed.lines().any(is_told), "{listed}");
