@@ -174,8 +174,9 @@ impl Session {
 
     /// The reason why an address was not opened: the guard's refusal is more specific than the browser's error.
     async fn not_loaded(&self, url: &str, why: &str) -> BrowserError {
-        // The guard does not see the browser's own refusals: its refusals concern earlier requests of a page.
-        if why != UNSAFE_REDIRECT
+        // The guard does not see the browser's own refusals: its refusals concern earlier requests of a page, or those of
+        // the browser for itself. Nor does a request that it refuses end as a download.
+        if ![UNSAFE_REDIRECT, ABORTED].contains(&why)
             && let Some(refusal) = self.proxy.take_refusals().into_iter().next()
         {
             return refusal.into();

@@ -3,7 +3,7 @@
 //! A `Ctx` lives as long as its store and is never used for a second invocation.
 
 use crate::conversation::Conversations;
-use crate::disk::DiskQuota;
+use crate::disk_quota::DiskQuota;
 use crate::http::Outgoing;
 use crate::in_flight::InFlight;
 use crate::log::LogBook;

@@ -1,4 +1,4 @@
-//! What a guest may write into the directories that it was granted: `disk_bytes_max` of an invocation.
+//! The file system of a guest, charged to its quota.
 //!
 //! Shadows `wasi:filesystem/types`. Each call goes to wasmtime-wasi as it is; a call that writes, that makes a file
 //! longer or that makes a new entry is charged before, and so is each write to a stream of a file. Over the limit a
@@ -7,58 +7,20 @@
 //! sandbox, and reading is never charged.
 
 use crate::ctx::Ctx;
+use crate::disk_quota::DiskQuota;
 use bytes::Bytes;
-use longhaul_core::LimitHit;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use wasmtime::component::{HasData, Linker, Resource};
 use wasmtime_wasi::filesystem::{WasiFilesystemCtxView, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::filesystem::types::{self, ErrorCode, Host, HostDescriptor, HostDirectoryEntryStream};
 use wasmtime_wasi::p2::{FsError, FsResult, OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi_io::streams::{DynInputStream, DynOutputStream};
 
-/// The name of the limit.
-pub const DISK_BYTES_MAX: &str = "disk_bytes_max";
-
 /// Bytes that a new file, directory or link counts as: a block of the disk, so that entries without content have an end.
 const ENTRY_BYTES: u64 = 4_096;
 
 /// "No space left on device", by its number in every Unix.
 const NO_SPACE: i32 = 28;
-
-/// The bytes that one invocation wrote, and its limit.
-#[derive(Debug)]
-pub(crate) struct DiskQuota {
-    max: u64,
-    used: AtomicU64,
-    refused: Mutex<Option<LimitHit>>,
-}
-
-impl DiskQuota {
-    pub(crate) fn new(max: u64) -> Arc<Self> {
-        Arc::new(Self { max, used: AtomicU64::new(0), refused: Mutex::default() })
-    }
-
-    /// The first write that was refused.
-    pub(crate) fn refused(&self) -> Option<LimitHit> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Charges bytes before they are written. False: they are over the limit, and nothing was charged.
-    fn take(&self, bytes: u64) -> bool {
-        let more = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.max);
-        let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        if let Err(used) = taken {
-            let hit = || LimitHit::new(DISK_BYTES_MAX, used.saturating_add(bytes), self.max);
-            self.refused.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(hit);
-        }
-        taken.is_ok()
-    }
-
-    fn charge(&self, bytes: u64) -> FsResult<()> {
-        if self.take(bytes) { Ok(()) } else { Err(ErrorCode::InsufficientSpace.into()) }
-    }
-}
 
 /// Puts the charged file system in the place of that of wasmtime-wasi.
 ///
@@ -69,6 +31,10 @@ pub(crate) fn shadow(linker: &mut Linker<Ctx>) -> wasmtime::Result<()> {
     let shadowed = types::add_to_linker::<_, ChargedFiles>(linker, charged);
     linker.allow_shadowing(false);
     shadowed
+}
+
+fn charge(disk: &DiskQuota, bytes: u64) -> FsResult<()> {
+    if disk.take(bytes) { Ok(()) } else { Err(ErrorCode::InsufficientSpace.into()) }
 }
 
 /// Names the view of the file system for the linker.
@@ -180,7 +146,7 @@ impl HostDirectoryEntryStream for ChargedView<'_> {
 impl HostDescriptor for ChargedView<'_> {
     async fn set_size(&mut self, file: Resource<types::Descriptor>, size: types::Filesize) -> FsResult<()> {
         let before = self.files.stat(Resource::new_borrow(file.rep())).await?.size;
-        self.disk.charge(size.saturating_sub(before))?;
+        charge(&self.disk, size.saturating_sub(before))?;
         self.files.set_size(file, size).await
     }
 
@@ -190,7 +156,7 @@ impl HostDescriptor for ChargedView<'_> {
         bytes: Vec<u8>,
         offset: types::Filesize,
     ) -> FsResult<types::Filesize> {
-        self.disk.charge(bytes.len() as u64)?;
+        charge(&self.disk, bytes.len() as u64)?;
         self.files.write(file, bytes, offset).await
     }
 
@@ -219,14 +185,14 @@ impl HostDescriptor for ChargedView<'_> {
         if open_flags.contains(types::OpenFlags::CREATE) {
             let known = self.files.stat_at(Resource::new_borrow(directory.rep()), path_flags, path.clone()).await;
             if known.is_err() {
-                self.disk.charge(ENTRY_BYTES)?;
+                charge(&self.disk, ENTRY_BYTES)?;
             }
         }
         self.files.open_at(directory, path_flags, path, open_flags, flags).await
     }
 
     async fn create_directory_at(&mut self, directory: Resource<types::Descriptor>, path: String) -> FsResult<()> {
-        self.disk.charge(ENTRY_BYTES)?;
+        charge(&self.disk, ENTRY_BYTES)?;
         self.files.create_directory_at(directory, path).await
     }
 
@@ -238,7 +204,7 @@ impl HostDescriptor for ChargedView<'_> {
         new_directory: Resource<types::Descriptor>,
         new_path: String,
     ) -> FsResult<()> {
-        self.disk.charge(ENTRY_BYTES)?;
+        charge(&self.disk, ENTRY_BYTES)?;
         self.files.link_at(directory, path_flags, path, new_directory, new_path).await
     }
 
@@ -248,7 +214,7 @@ impl HostDescriptor for ChargedView<'_> {
         target: String,
         path: String,
     ) -> FsResult<()> {
-        self.disk.charge(ENTRY_BYTES)?;
+        charge(&self.disk, ENTRY_BYTES)?;
         self.files.symlink_at(directory, target, path).await
     }
 
@@ -410,16 +376,6 @@ mod tests {
         fn check_write(&mut self) -> StreamResult<usize> {
             Ok(100)
         }
-    }
-
-    #[test]
-    fn the_limit_itself_may_be_written_and_one_byte_more_is_refused_by_its_name() {
-        let disk = DiskQuota::new(100);
-        assert!(disk.take(60) && !disk.take(41), "one over");
-        assert!(disk.take(40), "a refusal charges nothing");
-        assert!(!disk.take(u64::MAX) && !disk.take(1));
-        assert_eq!(disk.refused(), Some(LimitHit::new(DISK_BYTES_MAX, 101, 100)), "the first one is named");
-        assert_eq!(DiskQuota::new(0).refused(), None);
     }
 
     #[tokio::test]

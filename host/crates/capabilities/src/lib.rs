@@ -15,6 +15,7 @@ mod ctx;
 mod decisions;
 mod delegate;
 mod disk;
+mod disk_quota;
 mod gate;
 mod graph;
 pub mod http;
@@ -39,7 +40,7 @@ pub mod wasi;
 
 pub use console::{Captured, Console};
 pub use ctx::Ctx;
-pub use disk::DISK_BYTES_MAX;
+pub use disk_quota::DISK_BYTES_MAX;
 pub use in_flight::InFlight;
 pub use log::{LogBook, LogLine};
 pub use meter::Meter;

@@ -160,7 +160,7 @@ mod tests {
             std::fs::write(home.path().join(FILE), format!("runs_max = {written}\n")).unwrap();
             match ResourceSettings::read(home.path()) {
                 Ok(read) => assert_eq!((read.runs_max, expected.is_some()), (expected, true), "{written}"),
-                Err(error) => assert!(expected.is_none() && error.to_string().contains("1 to 10000"), "{error}"),
+                Err(error) => assert!(expected.is_none() && format!("{error:#}").contains("1 to 10000"), "{error:#}"),
             }
         }
     }

@@ -140,9 +140,7 @@ fn the_bounds_of_a_schema_are_those_of_the_reader() {
         Config::parse(&format!("{start}{text}\n")).map(drop)
     });
     check(&of_server(), &OF_SERVER, |text| Written::parse(text).map(drop));
-    check(&of_resources(), &[("ResourceSettings.runs_max", "runs_max = VALUE")], |text| {
-        ResourceSettings::parse(text).map(drop)
-    });
+    check(&of_resources(), &[(".runs_max", "runs_max = VALUE")], |text| ResourceSettings::parse(text).map(drop));
 }
 
 #[test]

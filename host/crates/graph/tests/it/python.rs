@@ -158,7 +158,7 @@ fn the_sound_mode_says_why_a_value_may_change() {
         ("d['a'] += 1", "d: an item is stored"),
         ("o.a = 1", "o: an attribute is stored"),
         ("next(it)", "it: given to `next`"),
-        ("map(int, xs)\nmap(f, ys)\nstr.lower(x)", "x: given to `lower`, ys: given to `map`"),
+        ("map(int, xs)\nmap(f, ys)\nstr.lower(x)", "f: given to `map`, x: given to `lower`, ys: given to `map`"),
         ("with lock: pass", "lock: method `__enter__` is called"),
         ("def f(o):\n    o.x = 1\n    g.append(o)", "g: method `append` is called"),
         ("for a.b in xs: pass", "a: an attribute is stored"),
