@@ -293,7 +293,6 @@ impl RunActor {
     }
 
     async fn live_on(&mut self, first: Option<Input>) -> fault::Result<()> {
-        self.arrived_ms = Some(self.arrival_ms(first.as_ref()));
         match first {
             Some(input) => {
                 self.take(input, None).await??;
@@ -366,6 +365,13 @@ impl RunActor {
     fn wakes_at_ms(&self) -> Option<u64> {
         let runs = self.state.phase == Phase::Running && !self.state.paused;
         self.state.wakes_at_ms().filter(|_| runs)
+    }
+
+    /// Enters the queue of runs, before [`Self::live`] with the same input: runs that are resumed one after the other have
+    /// their places in this order, whichever of them begins to work first. A run that needs no turn gives its place back.
+    pub fn enter_queue(&mut self, first: Option<&Input>) {
+        self.arrived_ms = Some(self.arrival_ms(first));
+        self.place();
     }
 
     /// The time of its arrival in the queue. A run that broke off has the one of its wait, and one that was at work then

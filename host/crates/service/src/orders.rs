@@ -96,7 +96,8 @@ impl Service {
         let (notifier, capacity, queue) = (Arc::clone(&self.notifier), self.resources.clone(), self.queue.clone());
         let watched = bus.clone();
         let wake = Arc::new(move || notifier.wake());
-        let (actor, handle) = RunActor::new(executor, stored, bus, until, wake, capacity, queue)?;
+        let (mut actor, handle) = RunActor::new(executor, stored, bus, until, wake, capacity, queue)?;
+        actor.enter_queue(first.as_ref());
         let (service, own, holder) = (Arc::clone(self), run.clone(), handle.clone());
         let (go, going) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
