@@ -18,14 +18,14 @@ const TIMEOUT_MS: u64 = 120_000;
 /// Files beside the programs.
 const OTHERS: [&str; 2] = ["differences.txt", "expected.json"];
 
-/// What the real interpreter made of the programs of a language.
+/// The results of the real interpreter for the programs of a language.
 #[derive(Deserialize)]
 struct Recorded {
     recorded_from: String,
     programs: BTreeMap<String, Outcome>,
 }
 
-/// What is compared of a program.
+/// The compared results of a program.
 #[derive(Debug, Deserialize, PartialEq)]
 struct Outcome {
     stdout: String,

@@ -33,7 +33,7 @@ pub struct ExecutionResult {
     /// The run, for an ask or a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// What became of the agent's artifact. None: it was not the last attempt of its task, or it never began.
+    /// The fate of the agent's artifact. None: it was not the last attempt of its task, or it never began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<ArtifactOutcome>,
     /// Remarks, such as a state that was refused.
@@ -41,7 +41,7 @@ pub struct ExecutionResult {
     pub notes: Vec<String>,
 }
 
-/// What became of an agent's artifact at the end of an execution.
+/// The fate of an agent's artifact at the end of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArtifactOutcome {
     /// The version that the execution began with; 0 is none.

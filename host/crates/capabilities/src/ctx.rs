@@ -52,7 +52,7 @@ pub struct Ctx {
     /// Bytes of log since the log last yielded.
     pub(crate) logged_bytes: usize,
     pub(crate) wasi: WasiCtx,
-    /// What it may still write into directories.
+    /// Its quota of bytes in directories.
     pub(crate) disk: Arc<DiskQuota>,
     /// Its end of a pipe to another guest.
     pipe: Option<PipeEnd>,

@@ -7,7 +7,7 @@ use crate::text::{cleaned, truncate};
 /// The longest part of pip's own words in a reason, in bytes.
 const WORDS_BYTES_MAX: usize = 300;
 
-/// What to do where the index is out of reach.
+/// The remedy where the index is out of reach.
 const CONNECT: &str = "name a proxy with HTTPS_PROXY or an index that this machine reaches with PIP_INDEX_URL; \
                        offline, set PIP_NO_INDEX=1 and PIP_FIND_LINKS to a directory with its wheel";
 
@@ -33,7 +33,7 @@ const CAUSES: &[KnownCause] = &[
     },
     KnownCause {
         words: &["ProxyError", "Cannot connect to proxy", "Tunnel connection failed"],
-        // Those who name the proxy of the environment look for this word.
+        // Callers that name the proxy of the environment look for this word.
         reason: "the proxy let no connection through (ProxyError)",
         remedy: "correct HTTPS_PROXY, or name an index that this machine reaches with PIP_INDEX_URL; \
                  offline, set PIP_NO_INDEX=1 and PIP_FIND_LINKS to a directory with its wheel",
@@ -80,7 +80,7 @@ const CAUSES: &[KnownCause] = &[
 pub struct PipFailure {
     /// The reason, in a few words.
     pub reason: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: &'static str,
 }
 

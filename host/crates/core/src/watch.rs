@@ -18,7 +18,7 @@ pub trait Watch: Send + Sync {
     /// invocation repeats its first steps, under the same numbers.
     fn step(&self, _invocation: &InvocationId, _number: u32, _step: Event) {}
 
-    /// Whether [`Self::content`] is wanted. It is asked first, since contents are large.
+    /// True when [`Self::content`] is wanted. It is asked first, since contents are large.
     fn wants_content(&self) -> bool {
         false
     }

@@ -32,7 +32,7 @@ pub(super) struct FileDigests {
     known: Mutex<HashMap<PathBuf, (FileTimes, Digest)>>,
 }
 
-/// What changes with a file.
+/// The mark of a file, which changes with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileTimes {
     inode: u64,

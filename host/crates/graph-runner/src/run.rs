@@ -127,7 +127,7 @@ impl ReplayTally {
     }
 }
 
-/// What a step printed, and the value of its last expression.
+/// The output of a step, and the value of its last expression.
 fn output(report: &StepReport) -> StepOutput {
     StepOutput {
         step: report.step.to_string(),

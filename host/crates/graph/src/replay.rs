@@ -262,7 +262,7 @@ impl Replay {
     /// Takes in the present content of files, none for a file that does not exist. A kept run is a step's result only if
     /// it read the same content; of a file that is not named here, any content counts as the same, and so does any of a
     /// file that this step or a later one wrote. Returns the steps that became stale because of it, in replay order.
-    /// Those of them behind the present place of a walk are part of it.
+    /// Steps among them that lie behind the present place of a walk are part of it.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].

@@ -39,7 +39,7 @@ pub struct RunSums {
     pub spent: Vec<SpentSum>,
 }
 
-/// What one agent used of one model on one day.
+/// The usage of one model by one agent on one day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpentSum {
     /// The day, counted from 1970-01-01 UTC.

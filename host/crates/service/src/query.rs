@@ -35,7 +35,7 @@ impl Service {
         Ok(runs)
     }
 
-    /// What the index keeps of a run.
+    /// The entry of a run in the index.
     fn read_cached(&self, run: &RunId) -> fault::Result<Option<CachedRun>> {
         let store = &*self.host.store;
         let Some(stored) = record::load(store, run)? else { return Ok(None) };

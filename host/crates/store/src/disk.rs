@@ -19,7 +19,7 @@ const CACHE_BYTES: usize = 64 << 20;
 /// The files that an opening believes without reading all of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trust {
-    /// Those that were closed in order, or whose last commit was a quick-repair one.
+    /// Files that were closed in order, or whose last commit was a quick-repair one.
     Closed,
     /// None.
     Nothing,

@@ -14,7 +14,7 @@ pub(crate) struct ModelNames<'a> {
 }
 
 impl<'a> ModelNames<'a> {
-    /// Those of a thought. None: the event is another one.
+    /// The attributes of a thought. None: the event is another one.
     pub(crate) fn of(event: &'a Event) -> Option<Self> {
         let Event::Thought { model, provider_model, details, .. } = event else { return None };
         let endpoint = details.as_ref().and_then(|details| details.endpoint.as_ref());

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Writes the contents of one span within a bound for each attribute.
 pub(crate) struct ContentWriter {
     bytes_max: usize,
-    /// Whether anything was left out.
+    /// True when anything was left out.
     is_cut: bool,
 }
 

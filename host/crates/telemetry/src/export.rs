@@ -112,7 +112,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Whether whole contents of steps are wanted beside the events, which have their beginnings.
+    /// True when whole contents of steps are wanted beside the events, which have their beginnings.
     #[must_use]
     pub fn wants_content(&self) -> bool {
         self.spans.is_some() && self.exporter.settings.content

@@ -43,7 +43,7 @@ pub struct Spans {
     project: String,
     /// The starts of the stretches that have not begun.
     ahead: VecDeque<u64>,
-    /// Whether the spans of the stretch before the last one were made by another process.
+    /// True when another process made the spans of the stretch before the last one.
     closed: bool,
     stretch: Option<Stretch>,
     /// The number of stretches so far, and the span of the one before.
@@ -63,7 +63,7 @@ struct Stretch {
     last_ms: u64,
     /// The status of the run if the stretch ended now.
     status: &'static str,
-    /// Whether the run ended in it.
+    /// True when the run ended in it.
     is_over: bool,
     happened: Vec<SpanEvent>,
     happened_more: u32,

@@ -15,7 +15,7 @@ pub struct Stretches {
     /// For each stretch, in order, the number of the last event before it.
     #[serde(default)]
     starts: Vec<u64>,
-    /// Whether all spans of the last one were made. False: its process died, or it is under way.
+    /// True when all spans of the last one were made. False: its process died, or it is under way.
     #[serde(default)]
     closed: bool,
 }
@@ -42,7 +42,7 @@ impl Stretches {
         self.closed = false;
     }
 
-    /// Whether the spans of the last stretch were made.
+    /// True when the spans of the last stretch were made.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }

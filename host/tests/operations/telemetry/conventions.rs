@@ -218,7 +218,7 @@ const METRICS: &[(&str, bool, &str, &[&str])] = &[
 const INFERENCE: &[&str] = &["gen_ai.operation.name", "gen_ai.provider.name"];
 const COUNTED: &[&str] = &["gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.token.modality"];
 
-/// What is wrong with a span. Nothing: it follows the conventions.
+/// The faults of a span. None: it follows the conventions.
 pub fn faults_of_span(span: &Span) -> Vec<String> {
     let operation = attribute(&span.attributes, "gen_ai.operation.name").unwrap_or_default();
     let Some(known) = SPANS.iter().find(|known| known.operations.contains(&operation.as_str())) else {
@@ -240,7 +240,7 @@ pub fn faults_of_span(span: &Span) -> Vec<String> {
     faults.into_iter().map(|fault| format!("`{}`: {fault}", span.name)).collect()
 }
 
-/// What is wrong with a metric of the conventions. Those of Longhaul's own have no demands.
+/// The faults of a metric of the conventions. Metrics of Longhaul's own have no demands.
 pub fn faults_of_metric(metric: &Metric) -> Vec<String> {
     if metric.name.starts_with("longhaul.") {
         return Vec::new();

@@ -43,7 +43,7 @@ pub enum ValueKind {
     Function(Arc<[Obligation]>),
 }
 
-/// How a use of a value may turn out to leave the value as it is.
+/// A reason for which a use of a value leaves the value as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Doubt {
     /// It changes the value.

@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(changed(&graph), 1);
         graph.remove_step(&"s4".into()).expect("known");
         assert_eq!(changed(&graph), 0);
-        // What a run showed counts more than a proof.
+        // The observation of a run counts more than a proof.
         let seen = Observed { writes: ["rows".into()].into(), ..Observed::default() };
         assert_eq!(graph.observe(&user, &seen).expect("known").len(), 1);
         assert_eq!(changed(&graph), 1);

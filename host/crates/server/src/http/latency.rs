@@ -25,7 +25,7 @@ const BUCKETS: [(u64, &str); 12] = [
     (30_000_000, "30"),
 ];
 
-/// Where requests are counted that matched no route, or that were refused before they were matched.
+/// The label of requests that matched no route, or that were refused before they were matched.
 const UNMATCHED: &str = "none";
 
 const NAME: &str = "longhaul_http_request_seconds";

@@ -32,7 +32,7 @@ pub struct AppState {
     executor: OnceCell<Executor>,
     /// Requests since the server started, for their ids.
     pub(super) requests: AtomicU64,
-    /// How long they took.
+    /// Their durations.
     pub(super) latencies: RequestLatencies,
 }
 

@@ -165,7 +165,7 @@ impl Walk {
         let change = Change { reason: &reason, doubt: &doubt, calls: 0 };
         call.arguments.args.iter().for_each(|argument| self.given(argument, change));
         call.arguments.keywords.iter().for_each(|keyword| self.given(&keyword.value, change));
-        // What a function made itself is of the language, and so are its methods.
+        // A value that a function made itself is of the language, and so are its methods.
         let is_own = matches!(&*call.func, Expr::Attribute(method) if self.own(&method.value).is_some());
         if let Some(draft) = self.draft.as_mut().filter(|_| !is_own) {
             draft.call(&doubt);

@@ -97,7 +97,7 @@ impl Walk {
         match variable {
             Variable::Local => {}
             Variable::OfClass(scope) => {
-                // What a class binds may be called as a method of its objects.
+                // A name that a class binds may be called as a method of its objects.
                 let name = self.facts.name(symbol).clone();
                 self.facts.methods.insert(name);
                 self.facts.flow.bind((scope, symbol));

@@ -11,7 +11,7 @@ use ruff_python_ast::{Expr, ExprCall};
 /// Most levels of an expression that are looked at; with more, nothing is proved of the source.
 const DEPTH_MAX: u32 = 100;
 
-/// What is known of an origin from the expressions around it.
+/// The facts about an origin that the expressions around it show.
 #[derive(Clone, Default)]
 struct Around {
     is_held: bool,

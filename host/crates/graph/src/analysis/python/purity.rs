@@ -26,9 +26,9 @@ const CONTAINERS: [&str; 4] = ["Counter", "OrderedDict", "defaultdict", "deque"]
 pub(super) struct Draft {
     /// Its variables that hold only what it made itself.
     own: FxHashSet<Symbol>,
-    /// Those of them that may hold parts of other values.
+    /// Names among them that may hold parts of other values.
     holding: FxHashSet<Symbol>,
-    /// Those of them whose parts are augmented in place.
+    /// Names among them whose parts are augmented in place.
     augmented: FxHashSet<Symbol>,
     needs: Vec<Obligation>,
     is_refused: bool,
