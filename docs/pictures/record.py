@@ -12,11 +12,13 @@ and `LONGHAUL_CRASH_AT` chooses the moment of the kill; all else is real.
 
 The cast is a file of asciinema's second format. It holds what the terminal was sent, with ids, paths and times
 normalised: a run has the same id in each recording, and times are multiples of 50 ms. The picture follows from the cast
-alone. It holds text and no fonts, scripts or addresses, and plays at `SLOWER` times the time that it took. Refuses to
-write a picture of more than 60 KB, and to invent, drop or reorder a line.
+alone. It holds text and no fonts, scripts or addresses, and plays at `slower` times the time that it took. Refuses to
+write a picture of more than 60 KB, and to invent, drop or reorder a line. `onboard.py` makes another recording of the
+same kind.
 """
 
 import codecs
+import dataclasses
 import fcntl
 import hashlib
 import json
@@ -36,10 +38,33 @@ from xml.sax.saxutils import escape
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLE = HERE.parent.parent / "examples" / "01-first-run"
-CAST = HERE / "first-run.cast"
-PICTURE = HERE / "first-run.svg"
 
-COLUMNS, ROWS = 92, 30
+
+@dataclasses.dataclass(frozen=True)
+class Film:
+    """A recording: its files beside this one, its terminal, and how its picture plays and is headed."""
+
+    name: str
+    script: str
+    columns: int
+    rows: int
+    title: str
+    caption: str
+    # The picture takes this many times the time of the cast.
+    slower: int
+
+    @property
+    def cast(self):
+        return HERE / f"{self.name}.cast"
+
+    @property
+    def picture(self):
+        return HERE / f"{self.name}.svg"
+
+
+FIRST_RUN = Film(
+    name="first-run", script="record.py", columns=92, rows=30, title="A run that is killed goes on where it was",
+    caption="a run, SIGKILL, a resume: at 1/4 of the speed", slower=4)
 
 # The branch of the second commit has moved, and the journal does not know it yet.
 COMMANDS = [
@@ -55,7 +80,6 @@ PICTURE_BYTES_MAX = 60_000
 STEP_MS = 50
 
 # How the picture plays.
-SLOWER = 4
 BEFORE_COMMAND_S = 2.0
 AFTER_COMMAND_S = 0.8
 AFTER_END_S = 8.0
@@ -66,19 +90,23 @@ CELL_WIDTH, CELL_HEIGHT, MARGIN, BAR = 8.45, 18, 16, 34
 
 def environment(place):
     """Variables of the recorded shell: those of this process, and a terminal, a home and a prompt of its own."""
-    # Bash would otherwise send marks of bracketed paste with each prompt.
-    settings = place / "inputrc"
-    settings.write_text("set enable-bracketed-paste off\n")
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
     program = shutil.which(os.environ.get("LONGHAUL", "longhaul"))
     if program is None:
         sys.exit("longhaul is not on PATH; build it, or name it in LONGHAUL")
+    return shell_environment(place, program, kept) | {"LONGHAUL_HOME": str(place / "home")}
+
+
+def shell_environment(place, program, kept):
+    """The variables `kept`, and those by which every shell starts this program and prints alike."""
+    # Bash would otherwise send marks of bracketed paste with each prompt.
+    settings = place / "inputrc"
+    settings.write_text("set enable-bracketed-paste off\n")
     directory = place / "bin"
     directory.mkdir()
     (directory / "longhaul").symlink_to(os.path.abspath(program))
     return kept | {
         "PATH": f"{directory}:{os.environ['PATH']}",
-        "LONGHAUL_HOME": str(place / "home"),
         "TERM": "xterm-256color",
         "INPUTRC": str(settings),
         "HISTFILE": "/dev/null",
@@ -115,45 +143,47 @@ def record():
         # Compiles the plugins where the cache has none, so that no picture depends on the cache.
         subprocess.run(["longhaul", "check", "--recorded", "recording.jsonl"],
                        cwd=project, env=variables, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        events = type_in_shell(project, variables)
+        events, _ = type_in_shell(FIRST_RUN, COMMANDS, project, variables)
         return normalise(events, place)
 
 
-def type_in_shell(project, variables):
+def type_in_shell(film, commands, directory, variables, seconds_max=COMMAND_S_MAX):
+    """Events `[seconds, text]` of a terminal in which the commands are typed, and the seconds at which each was."""
     shell, terminal = pty.fork()
     if shell == 0:
-        os.chdir(project)
+        os.chdir(directory)
         os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], variables | {"PS1": PROMPT})
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", film.rows, film.columns, 0, 0))
     try:
-        events, began = [], time.monotonic()
-        read_to_prompt(terminal, events, began)
-        for command in COMMANDS:
+        events, typed, began = [], [], time.monotonic()
+        read_to_prompt(terminal, events, began, seconds_max)
+        for command in commands:
+            typed.append(time.monotonic() - began)
             os.write(terminal, f"{command}\n".encode())
-            read_to_prompt(terminal, events, began)
-        return events
+            read_to_prompt(terminal, events, began, seconds_max)
+        return events, typed
     finally:
         os.write(terminal, b"exit\n")
         os.close(terminal)
         os.waitpid(shell, 0)
 
 
-def read_to_prompt(terminal, events, began):
+def read_to_prompt(terminal, events, began, seconds_max):
     """Reads until bash waits again, which it does when its prompt is the last that it wrote, in a line of its own."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    heard, until = "", time.monotonic() + COMMAND_S_MAX
+    heard, until = "", time.monotonic() + seconds_max
     while not (heard == PROMPT or heard.endswith(f"\n{PROMPT}")):
         ready, _, _ = select.select([terminal], [], [], max(0, until - time.monotonic()))
         if not ready:
-            sys.exit(f"no prompt after {COMMAND_S_MAX} s; the terminal has: {heard[-2000:]}")
+            sys.exit(f"no prompt after {seconds_max} s; the terminal has: {heard[-2000:]}")
         text = decoder.decode(os.read(terminal, 65_536))
         heard += text
         events.append([time.monotonic() - began, text])
 
 
-def normalise(events, place):
-    """Replaces whatever differs between two recordings by values that do not."""
-    text = "".join(text for _, text in events).replace(str(place), "/home/you")
+def normalise(events, home):
+    """Replaces whatever differs between two recordings by values that do not; `home` becomes the home of `you`."""
+    text = "".join(text for _, text in events).replace(str(home), "/home/you")
     names = {}
 
     def stable(found):
@@ -171,7 +201,7 @@ def normalise(events, place):
         made.setdefault(commit[:7], hashlib.sha256(f"commit {len(made)}".encode()).hexdigest())
     done, at = [], 0
     for seconds, part in merged(events):
-        part = part.replace(str(place), "/home/you")
+        part = part.replace(str(home), "/home/you")
         part = re.sub(r"(r-)([0-9a-f]{12})\b", stable, part)
         part = re.sub(r"\b[0-9a-f]{7,10}\b", lambda id: made.get(id.group()[:7], id.group())[: len(id.group())], part)
         at = max(at, round(seconds * 1000 / STEP_MS) * STEP_MS)
@@ -193,21 +223,22 @@ def merged(events):
     return whole
 
 
-def write_cast(events):
-    head = {"version": 2, "width": COLUMNS, "height": ROWS, "title": "A run that is killed goes on where it was"}
+def write_cast(film, events):
+    head = {"version": 2, "width": film.columns, "height": film.rows, "title": film.title}
     lines = [json.dumps(head)] + [json.dumps([at, "o", text], ensure_ascii=False) for at, text in events]
-    CAST.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    film.cast.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def read_cast():
-    lines = CAST.read_text(encoding="utf-8").splitlines()
+def read_cast(film):
+    lines = film.cast.read_text(encoding="utf-8").splitlines()
     return [(at, text) for at, _, text in map(json.loads, lines[1:])]
 
 
 class Terminal:
     """The part of a terminal that these programs use: rows of cells, each a character and its style."""
 
-    def __init__(self):
+    def __init__(self, columns):
+        self.columns = columns
         self.rows, self.row, self.column, self.style = [[]], 0, 0, ""
 
     def write(self, text):
@@ -225,7 +256,7 @@ class Terminal:
         elif character == "\b":
             self.column = max(0, self.column - 1)
         elif character >= " ":
-            if self.column == COLUMNS:
+            if self.column == self.columns:
                 self.down()
                 self.column = 0
             row = self.rows[self.row]
@@ -278,9 +309,9 @@ def style(now, numbers):
     return now
 
 
-def play(events):
+def play(events, columns):
     """The rows in the end, and how many of them are as in the end at each time: `(seconds, rows)`."""
-    terminal, seen = Terminal(), []
+    terminal, seen = Terminal(columns), []
     for at, text in events:
         terminal.write(text)
         seen.append((at, [tuple(row) for row in terminal.rows]))
@@ -295,19 +326,19 @@ def play(events):
     return rows, [(at, changed.index(at) + changed.count(at)) for at in sorted(set(changed))]
 
 
-def schedule(rows, moments):
+def schedule(rows, moments, slower):
     """The same moments as the picture plays them: slower, with a pause before each command and after it."""
     played, pauses, shown = [], 0.0, 0
     for at, whole in moments:
         for count in range(shown + 1, whole + 1):
             # Rows of one moment appear together, and what follows a command appears after it.
             if words(rows[count - 1]).startswith(PROMPT):
-                played.append((at * SLOWER + pauses, count - 1))
+                played.append((at * slower + pauses, count - 1))
                 # The first command stands there from the start, so that no frame is empty.
                 pauses += BEFORE_COMMAND_S if count > 1 else 0
-                played.append((at * SLOWER + pauses, count))
+                played.append((at * slower + pauses, count))
                 pauses += AFTER_COMMAND_S
-        played.append((at * SLOWER + pauses, whole))
+        played.append((at * slower + pauses, whole))
         shown = whole
     return played
 
@@ -349,14 +380,14 @@ def frames(name, places, whole_s):
     return f"@keyframes {name}{{{''.join(steps)}}}"
 
 
-def draw(events):
-    rows, moments = play(events)
+def draw(film, events):
+    rows, moments = play(events, film.columns)
     # The prompt after the last command ends the recording.
     last = len(rows) if words(rows[-1]).strip() != PROMPT.strip() else len(rows) - 1
     rows = rows[:last]
-    played = schedule(rows, [(at, min(whole, last)) for at, whole in moments])
+    played = schedule(rows, [(at, min(whole, last)) for at, whole in moments], film.slower)
     whole_s = played[-1][0] + AFTER_END_S
-    scrolled = {count: -max(0, count - ROWS) * CELL_HEIGHT for _, count in played}
+    scrolled = {count: -max(0, count - film.rows) * CELL_HEIGHT for _, count in played}
     content, cover = [], []
     for at, count in played:
         if count == 0:
@@ -369,15 +400,15 @@ def draw(events):
     content[0], cover[0] = (0, content[0][1]), (0, cover[0][1])
     content.append((whole_s, content[-1][1]))
     cover.append((whole_s, cover[-1][1]))
-    width, height = round(COLUMNS * CELL_WIDTH) + 2 * MARGIN, ROWS * CELL_HEIGHT + 2 * MARGIN + BAR
+    width, height = round(film.columns * CELL_WIDTH) + 2 * MARGIN, film.rows * CELL_HEIGHT + 2 * MARGIN + BAR
     top = BAR + MARGIN
-    title = "longhaul: a run that is killed goes on where it was"
+    title = f"longhaul: {film.title[0].lower()}{film.title[1:]}"
     # Without animations, as where less motion is asked for, the picture shows the end.
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         'role="img" aria-labelledby="title">',
         f'<title id="title">{title}</title>',
-        "<!-- Drawn by docs/pictures/record.py from first-run.cast. Do not edit. -->",
+        f"<!-- Drawn by docs/pictures/{film.script} from {film.cast.name}. Do not edit. -->",
         f"<style>{STYLE}#rows{{transform:translateY({content[-1][1]:g}px)}}"
         f"#cover{{transform:translateY({cover[-1][1]:g}px)}}",
         f"@media(prefers-reduced-motion:no-preference){{#rows{{animation:rows {whole_s:g}s step-end infinite}}"
@@ -388,8 +419,8 @@ def draw(events):
         'fill="var(--back)" stroke="var(--edge)"/>',
         f'<path d="M1 {BAR}V8.5a7.5 7.5 0 0 1 7.5-7.5H{width - 8.5}a7.5 7.5 0 0 1 7.5 7.5V{BAR}z" fill="var(--bar)"/>',
         f'<text class="dim" x="{width / 2:g}" y="22" text-anchor="middle">'
-        f"a run, SIGKILL, a resume: at 1/{SLOWER} of the speed</text>",
-        f'<clipPath id="window"><rect x="1" y="{top}" width="{width - 2}" height="{ROWS * CELL_HEIGHT}"/></clipPath>',
+        f"{film.caption}</text>",
+        f'<clipPath id="window"><rect x="1" y="{top}" width="{width - 2}" height="{film.rows * CELL_HEIGHT}"/></clipPath>',
         '<g clip-path="url(#window)"><g id="rows">',
     ]
     for number, row in enumerate(rows):
@@ -408,17 +439,27 @@ def draw(events):
     return picture
 
 
+def write_picture(film, picture):
+    film.picture.write_text(picture, encoding="utf-8")
+
+
+def check_picture(film, picture):
+    if film.picture.read_text(encoding="utf-8") != picture:
+        sys.exit(f"{film.picture.name} is not what {film.cast.name} draws; "
+                 f"run: python3 docs/pictures/{film.script} --draw")
+
+
 def main():
     arguments = sys.argv[1:]
     if arguments not in ([], ["--draw"], ["--check"]):
         sys.exit(__doc__)
     if not arguments:
-        write_cast(record())
-    picture = draw(read_cast())
-    if arguments != ["--check"]:
-        PICTURE.write_text(picture, encoding="utf-8")
-    elif PICTURE.read_text(encoding="utf-8") != picture:
-        sys.exit(f"{PICTURE.name} is not what {CAST.name} draws; run: python3 docs/pictures/record.py --draw")
+        write_cast(FIRST_RUN, record())
+    picture = draw(FIRST_RUN, read_cast(FIRST_RUN))
+    if arguments == ["--check"]:
+        check_picture(FIRST_RUN, picture)
+    else:
+        write_picture(FIRST_RUN, picture)
 
 
 if __name__ == "__main__":

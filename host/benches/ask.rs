@@ -5,6 +5,9 @@
 //! figure of an idle run, the same of a busy one, and the ratio. Goals: below 1 MiB a task; the p99 is told and has no
 //! goal, since half of it is the start of a process on a machine that is busy.
 
+#[path = "../tests/common/built_plugins.rs"]
+mod built_plugins;
+
 use serde_json::{Value, json};
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,13 +22,14 @@ const TASKS: usize = 200;
 /// Replies of the model that each task waits for.
 const STEPS: usize = 40;
 
-/// How long the model waits.
+/// Time that the model takes for a reply.
 const MODEL_TAKES: Duration = Duration::from_millis(200);
 
 /// Times that the status is asked for.
 const ASKED: usize = 100;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    built_plugins::expect(&["react"]);
     let model = serve_model()?;
     let idle = measured(&model, 1)?;
     let busy = measured(&model, TASKS)?;

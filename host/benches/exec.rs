@@ -9,6 +9,9 @@
 //! Goals: Python 5 times faster than `python3 -I -S -c` as a new process, 25 times from instances made
 //! ready; JavaScript 100 times faster than `node -e`; a runaway stopped with p99 of at most 1 ms.
 
+#[path = "../tests/common/built_plugins.rs"]
+mod built_plugins;
+
 use longhaul::exec::{Code, Executor, ExecutorPaths, GraphLanguage, Job, JobLimits};
 use longhaul_capabilities::{Console, InvocationScope, InvocationSetup, null};
 use longhaul_core::grant::Grants;
@@ -45,6 +48,7 @@ const PYTHON: &str = "print(sum(range(10)))";
 const JAVASCRIPT: &str = "console.log([0,1,2,3,4,5,6,7,8,9].reduce((a, b) => a + b))";
 
 fn main() -> Outcome<()> {
+    built_plugins::expect(&["files", "javascript", "python"]);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).event_interval(1).enable_all().build()?;
     runtime.block_on(rows())
@@ -57,6 +61,7 @@ async fn rows() -> Outcome<()> {
         runtimes: vec![root().join("target/plugins")],
         compiler: longhaul(),
         compile_limits: CompileLimits::default(),
+        data_directory: None,
     };
     let executor = Executor::new(places)?;
     // The interpreter itself: a version manager's shim on PATH is a shell script, and slower.
@@ -176,7 +181,7 @@ async fn runaways(place: &Path) -> Outcome<()> {
     let jail = Jail { program: longhaul(), arguments: vec!["compile-child".into()], limits: CompileLimits::default() };
     let engine = Engine::new(place.join("compiled"), jail, &EngineOptions::default())?;
     let load = async |name: &str| -> Outcome<Arc<Plugin>> {
-        let bytes = std::fs::read(root().join(format!("target/plugins/{name}.wasm")))?;
+        let bytes = std::fs::read(built_plugins::file(name))?;
         Ok(Arc::new(engine.load(name, &bytes).await?))
     };
     let (python, small) = (load("python").await?, load("files").await?);

@@ -5,6 +5,9 @@
 //! file to its first result, in an engine that has not seen it. Warm: a new store with every limit on, instantiate,
 //! `describe`, drop; medians, in turn over the languages.
 
+#[path = "../tests/common/built_plugins.rs"]
+mod built_plugins;
+
 use longhaul_capabilities::{InvocationScope, InvocationSetup, null};
 use longhaul_core::grant::Grants;
 use longhaul_core::{Clock, InvocationId, Limits};
@@ -33,6 +36,8 @@ struct Row {
 }
 
 fn main() -> Outcome<()> {
+    let files = LANGUAGES.map(|language| format!("sdk/{language}/notes"));
+    built_plugins::expect(&files.each_ref().map(String::as_str));
     let runtime = tokio::runtime::Builder::new_multi_thread().event_interval(1).enable_all().build()?;
     runtime.block_on(rows())
 }
@@ -43,9 +48,7 @@ async fn rows() -> Outcome<()> {
     let engine = engine(&cache)?;
     let mut rows = Vec::new();
     for language in LANGUAGES {
-        let file = root().join("target/plugins/sdk").join(language).join("notes.wasm");
-        let bytes = std::fs::read(&file)
-            .map_err(|error| format!("{}: {error}; run `cargo xtask plugins --tests`", file.display()))?;
+        let bytes = std::fs::read(built_plugins::file(&format!("sdk/{language}/notes")))?;
         let start = Instant::now();
         engine.load("notes", &bytes).await?;
         let compiled = start.elapsed();
@@ -124,8 +127,4 @@ impl Clock for Still {
     fn now_ms(&self) -> u64 {
         1_700_000_000_000
     }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -15,6 +15,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use common::built_plugins;
 use common::graph::{Bench, EXECUTOR};
 use longhaul::exec::{Code, Job};
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ const STEPS: usize = 1_000;
 const REPLAYS: usize = 30;
 
 fn main() {
+    built_plugins::expect(&["python"]);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let asked = std::env::var("LONGHAUL_STEPS").ok().and_then(|text| text.parse().ok());

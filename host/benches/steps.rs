@@ -11,11 +11,13 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use common::built_plugins;
 use common::steps::{bytes_around, rate_from, run};
 
 const STEPS: usize = 1_500;
 
 fn main() {
+    built_plugins::expect(&["files", "initializer", "tests/caller", "tests/doer", "tests/lenient"]);
     let asked = std::env::var("LONGHAUL_STEPS").ok().and_then(|text| text.parse().ok());
     let count: usize = asked.unwrap_or(STEPS).max(220);
     let steps = run(count);

@@ -40,6 +40,7 @@ fn run(arguments: &[OsString]) -> Option<i32> {
         }
         ("check-child", [spec]) => Some(longhaul_sandbox::sandbox_child(spec.to_str()?)),
         ("browser-child", [spec]) => Some(longhaul_browser::browser_child(spec.to_str()?)),
+        ("native-child", [spec]) => Some(longhaul_exec::native_child(spec.to_str()?)),
         ("mcp-child", [spec]) => Some(longhaul_mcp::mcp_child(spec.to_str()?)),
         ("keep-child", [host, command @ ..]) => Some(longhaul_mcp::keep_child(host.to_str()?.parse().ok()?, command)),
         ("model-child", options) => Some(model(&ModelChild::of(options)?)),

@@ -66,8 +66,14 @@
 pub mod ask;
 #[cfg(feature = "runs")]
 mod children;
+#[cfg(feature = "server")]
+mod database_checks;
 #[cfg(feature = "runs")]
 pub mod events;
+#[cfg(feature = "runs")]
+mod exportable_store;
+#[cfg(feature = "server")]
+mod migration;
 #[cfg(feature = "runs")]
 mod own_service;
 #[cfg(feature = "server")]
@@ -77,6 +83,8 @@ pub mod owner;
 mod project_models;
 #[cfg(feature = "runs")]
 pub mod projects;
+#[cfg(feature = "runs")]
+mod stores;
 #[cfg(feature = "runs")]
 #[doc(hidden)]
 pub mod wiring;

@@ -1,27 +1,34 @@
 //! The program as the command line needs it: opens and owns data directories, starts the servers and the scheduler over
 //! the service, restores backups, and reads files of checkpoints. It prints nothing and decides nothing about a run.
 
-use crate::own_service;
-use crate::wiring;
+use crate::stores::OnLost;
+use crate::{database_checks, migration, own_service, wiring};
 use longhaul_api::checkpoints::{CheckpointDescription, CheckpointDocument};
-use longhaul_api::upkeep::{RestoreOptions, RestoreReport};
+use longhaul_api::upkeep::{MigrationReport, RestoreOptions, RestoreReport, StoreKind};
+use longhaul_api::wire::doctor::CheckResult;
 use longhaul_checkpoints::Snapshot;
-use longhaul_cli::{Owner, RunningScheduler, RunningServer, ServerStart};
+use longhaul_cli::{Exit, Owner, RunningScheduler, RunningServer, ServerStart, StandbyNotice, terminal};
 use longhaul_client::Client;
 use longhaul_config::server::ServerSettings;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_home::Home;
 use longhaul_maintenance::backup;
 use longhaul_models::set::ProgramEnvironment;
 use longhaul_scheduler::Scheduler;
 use longhaul_security::signing::AcceptedRisks;
-use longhaul_server::http::{self, AppState, SharedState};
+use longhaul_server::http::{self, AppState, SharedState, StandbyServer};
 use longhaul_server::recovery;
 use longhaul_service::Service;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+/// The longest time for telling people that this process ends: whoever reads its output may have stopped, and nothing may
+/// go on meanwhile.
+const TELL_MAX: Duration = Duration::from_secs(1);
 
 /// This program.
 pub struct ProgramOwner;
@@ -29,11 +36,28 @@ pub struct ProgramOwner;
 #[async_trait::async_trait]
 impl Owner for ProgramOwner {
     async fn open(&self, home: &Home, project: &Path) -> fault::Result<Client> {
-        wiring::open(home, Some(project)).await
+        wiring::open_or_lose(home, Some(project), end_when_lost()).await
     }
 
-    async fn own_soon(&self, home: &Home) -> fault::Result<Client> {
-        wiring::own_soon(home).await
+    async fn own_soon(&self, home: &Home, listener: &TcpListener, on_standby: StandbyNotice) -> fault::Result<Client> {
+        let (wait, mut waits) = watch::channel(());
+        let mut notice = Some(on_standby);
+        let on_wait = move |waits_for: &str| {
+            match notice.take() {
+                Some(on_standby) => on_standby(waits_for),
+                None => tracing::info!("standing by: {waits_for}"),
+            }
+            wait.send_replace(());
+        };
+        let mut owning = std::pin::pin!(wiring::own_soon(home, end_when_lost(), on_wait));
+        tokio::select! {
+            owned = &mut owning => return owned,
+            Ok(()) = waits.changed() => {}
+        }
+        let standby = StandbyServer::start(listener)?;
+        let owned = owning.await;
+        standby.stop().await;
+        owned
     }
 
     async fn serve(&self, client: &Client, start: ServerStart) -> fault::Result<Box<dyn RunningServer>> {
@@ -64,6 +88,20 @@ impl Owner for ProgramOwner {
             .await?
     }
 
+    async fn migrate_store(&self, home: Home, to: StoreKind) -> fault::Result<MigrationReport> {
+        tokio::task::spawn_blocking(move || migration::migrate(&home, to, &end_when_lost())).await?
+    }
+
+    async fn reopen_store(&self, home: Home) -> fault::Result<String> {
+        tokio::task::spawn_blocking(move || migration::reopen(&home, &end_when_lost())).await?
+    }
+
+    async fn check_database(&self, home: &Home) -> Vec<CheckResult> {
+        let home = home.clone();
+        let checked = tokio::task::spawn_blocking(move || database_checks::all(&home)).await;
+        checked.unwrap_or_default()
+    }
+
     fn read_checkpoint(&self, bytes: &[u8]) -> fault::Result<CheckpointDocument> {
         Snapshot::read(bytes)?.document()
     }
@@ -83,6 +121,25 @@ impl Owner for ProgramOwner {
     fn has_local_model(&self) -> bool {
         cfg!(feature = "local-model")
     }
+}
+
+/// Ends this process like a kill once another one has taken over the database: what is in flight is the other one's to
+/// judge, and nothing that this one still does can be stored.
+fn end_when_lost() -> OnLost {
+    Arc::new(end_at_once)
+}
+
+fn end_at_once(lost: &str) {
+    let (telling, told) = mpsc::channel::<()>();
+    let lost = lost.to_owned();
+    // A thread that cannot be made tells nobody, and drops the sender as one that has ended does.
+    drop(std::thread::Builder::new().spawn(move || {
+        tracing::error!("{lost}");
+        terminal::error(&Fault::msg(lost));
+        drop(telling);
+    }));
+    let _ = told.recv_timeout(TELL_MAX);
+    std::process::exit(Exit::LeaseLost.code().into());
 }
 
 /// Sends notifications, and runs due schedules, from now on.

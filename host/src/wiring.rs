@@ -1,7 +1,8 @@
-//! The only place that names every concrete type: the machine's clock, the store, the engine, models.
+//! The only place that names every concrete type: the machine's clock, the engine, models; and by `stores`, the store.
 
 use crate::own_service::OwnService;
 use crate::project_models::ConfiguredModels;
+use crate::stores::{self, OnLost};
 use longhaul_api::upkeep::RestoreOptions;
 use longhaul_checkpoints::RunShareFactory;
 use longhaul_client::Client;
@@ -10,11 +11,11 @@ use longhaul_config::Config;
 use longhaul_config::checkpoints::CheckpointConfig;
 use longhaul_config::memory::MemoryConfig;
 use longhaul_config::powers;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::shared::RunShare;
-use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
+use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_graph_runner::GraphService;
@@ -33,32 +34,38 @@ use longhaul_security::audit::{AuditEvent, AuditLog};
 use longhaul_security::signing::Signer;
 use longhaul_server::socket;
 use longhaul_service::{Service, ServiceParts};
-use longhaul_store::{RedbStore, StoreOptions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longest wait for an owner that does not answer: it may just be starting, or ending.
 const OWNER_WAIT: Duration = Duration::from_secs(20);
 
-/// Longest wait for the store once the data directory is ours: its earlier owner may still be ending.
-const STORE_WAIT: Duration = Duration::from_secs(10);
-
-/// The client of the service of a data directory: becomes the owner, or finds the present owner.
+/// The client of the service of a data directory: becomes the owner, or finds the present owner. Where another process
+/// takes over the database with the state, this one is told in the log, and everything that needs the store fails.
 ///
 /// # Errors
 /// When the directory can neither be opened nor its owner be reached.
 pub async fn open(home: &Home, project: Option<&Path>) -> fault::Result<Client> {
+    let on_lost: OnLost = Arc::new(|lost: &str| tracing::error!("{lost}"));
+    open_or_lose(home, project, on_lost).await
+}
+
+/// As [`open`], with what is done when another process takes over the database.
+///
+/// # Errors
+/// As [`open`].
+pub async fn open_or_lose(home: &Home, project: Option<&Path>, on_lost: OnLost) -> fault::Result<Client> {
     let asked = tokio::time::Instant::now();
     loop {
         if let Some(owned) = home.try_own()? {
-            return own(home, owned, project);
+            return own(owned, project, on_lost).await;
         }
         match wire::connect(home).await {
             Ok(_) => return Ok(Client::Far(home.clone())),
             Err(error) if error.is::<ForeignOwner>() => return Err(error),
-            Err(_) => {}
+            Err(_) => home.refuse_standby()?,
         }
         if asked.elapsed() > OWNER_WAIT {
             bail!("another longhaul holds `{}` and does not answer; end it and try again", home.path().display());
@@ -67,16 +74,29 @@ pub async fn open(home: &Home, project: Option<&Path>) -> fault::Result<Client> 
     }
 }
 
-/// Becomes the owner, as a server, once a command that is about to end has.
+/// Becomes the owner, as a server, once a command that is about to end has. Stands by while a process of another machine
+/// works with the database: `on_wait` is called with a clause about each new reason.
 ///
 /// # Errors
 /// When the directory cannot be opened, or another process keeps it. A server does, and is not waited for.
-pub async fn own_soon(home: &Home) -> fault::Result<Client> {
+pub async fn own_soon(
+    home: &Home,
+    on_lost: OnLost,
+    mut on_wait: impl FnMut(&str) + Send + 'static,
+) -> fault::Result<Client> {
     let asked = tokio::time::Instant::now();
     loop {
         if let Some(owned) = home.try_own()? {
-            owned.say_server();
-            return own(home, owned, None);
+            return own_with(owned, CompileLimits::default(), move |owned, crash| {
+                owned.say_server();
+                let store = stores::stand_by(owned.home(), crash, &on_lost, &mut |waits_for: &str| {
+                    owned.say_standby(waits_for);
+                    on_wait(waits_for);
+                })?;
+                owned.say_server();
+                Ok(store)
+            })
+            .await;
         }
         home.refuse_second_server()?;
         if asked.elapsed() > OWNER_WAIT {
@@ -90,44 +110,51 @@ pub async fn own_soon(home: &Home) -> fault::Result<Client> {
     }
 }
 
-fn own(home: &Home, owned: Owned, project: Option<&Path>) -> fault::Result<Client> {
+async fn own(owned: Owned, project: Option<&Path>, on_lost: OnLost) -> fault::Result<Client> {
     // The caps on compiling are the project's, where there is one that can be read.
     let compile = project
         .and_then(|project| Config::read(project).ok())
         .map_or_else(CompileLimits::default, |config| config.compile);
-    let parts = service_parts(owned, CrashPoints::from_environment(), compile)?;
+    own_with(owned, compile, move |owned, crash| stores::open(owned.home(), crash, &on_lost)).await
+}
+
+/// Opens the store by `open`, on a thread that may block, and serves it.
+async fn own_with(
+    owned: Owned,
+    compile: CompileLimits,
+    open: impl FnOnce(&Owned, &CrashPoints) -> fault::Result<Arc<dyn Store>> + Send + 'static,
+) -> fault::Result<Client> {
+    let (home, crash) = (owned.home().clone(), CrashPoints::from_environment());
+    let opening = crash.clone();
+    let (owned, store) = tokio::task::spawn_blocking(move || {
+        opening.reach("store.before-open");
+        let store = open(&owned, &opening)?;
+        opening.reach("store.after-open");
+        Ok::<_, Fault>((owned, store))
+    })
+    .await??;
+    let parts = service_parts(owned, store, crash, compile)?;
     let seed = parts.host.fresh_seed();
     let service = Arc::new(Service::new(parts));
-    let server = socket::serve(home, Arc::clone(&service), seed)?;
-    Ok(Client::Own { service: Arc::new(OwnService(service)), server, home: home.clone() })
+    let server = socket::serve(&home, Arc::clone(&service), seed)?;
+    Ok(Client::Own { service: Arc::new(OwnService(service)), server, home })
 }
 
-fn open_store(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError> {
-    let asked = Instant::now();
-    loop {
-        let options = StoreOptions { crash_hook: crash.hook(), ..StoreOptions::default() };
-        match RedbStore::open(home.path(), options) {
-            Err(StoreError::Held { .. }) if asked.elapsed() < STORE_WAIT => {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            opened => return opened,
-        }
-    }
-}
-
-/// Opens the store and starts the engine: what a service of a data directory works with.
-fn service_parts(owned: Owned, crash: CrashPoints, compile: CompileLimits) -> fault::Result<ServiceParts> {
+/// Starts the engine over an open store, the parts of a service of a data directory.
+fn service_parts(
+    owned: Owned,
+    store: Arc<dyn Store>,
+    crash: CrashPoints,
+    compile: CompileLimits,
+) -> fault::Result<ServiceParts> {
     let home = owned.home().clone();
-    crash.reach("store.before-open");
-    let store = open_store(&home, &crash)?;
-    crash.reach("store.after-open");
     // We hold the lock, so every check that left something here is over.
     longhaul_worktree::clear_scratch(&home.scratch());
     // Without a program, runs can be looked at; the work on them is refused where it would begin.
     let program = own_program().unwrap_or_default();
     let jail = Jail { program, arguments: vec!["compile-child".into()], limits: compile };
     let engine = Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());
-    let (store, changed_runs) = ChangeTrackingStore::new(Arc::new(store));
+    let (store, changed_runs) = ChangeTrackingStore::new(store);
     let (store, clock): (Arc<dyn Store>, Arc<dyn Clock>) = (Arc::new(store), Arc::new(MachineClock));
     let resources = Monitor::new(home.path().to_owned(), Arc::clone(&clock));
     let notifier = Arc::new(Notifier::new(&home, Arc::clone(&store), Arc::clone(&clock), crash.clone()));
@@ -169,7 +196,7 @@ pub fn prepare_store(
     signer: &Signer,
     expect: Option<Digest>,
 ) -> fault::Result<PreparedStore> {
-    let store: Arc<dyn Store> = Arc::new(RedbStore::open(directory, StoreOptions::default())?);
+    let store: Arc<dyn Store> = Arc::new(stores::files(directory)?);
     let audit = AuditLog::new(Arc::clone(&store), Arc::new(MachineClock));
     let mut prepared = PreparedStore {
         read: store.read_all()?,
@@ -178,6 +205,10 @@ pub fn prepare_store(
         audit: Some(audit.verify(expect)?),
     };
     let mut batch = Batch::new();
+    // Trees of a backup are here, and a run without one continues from its commits.
+    for head in record::heads(&*store)? {
+        record::forget_tree_place(&mut batch, &head.run);
+    }
     let mut drop = |prefix: &str, what: &str| -> fault::Result<()> {
         let rows = store.scan(Table::States, &Key::of(prefix), None, usize::MAX)?;
         if !rows.is_empty() {

@@ -38,6 +38,9 @@ const PARAMETERS = {
 
 const TYPES = { source: "string", stdin: "string", timeout: "number", files: "object", typescript: "boolean", context: "object" };
 
+/** The host's own, and no tool's: pictures are not for models. */
+const RICH = "rich";
+
 const INFO = {
   id: "javascript",
   description: "Runs JavaScript in a sandbox without processes.",
@@ -89,11 +92,17 @@ function call(name, args, context) {
   const request = readArguments(args);
   const settings = readSettings(context.settings);
   const isCheck = name === "check";
-  const { stdout, stderr, exitCode, truncated } = execute(request, settings, isCheck);
+  const { stdout, stderr, exitCode, truncated, outputs } = execute(request, settings, isCheck);
   // Without a prototype, so that nothing the source did to `Object` shows here.
   const output = { __proto__: null, stdout, stderr, exit_code: exitCode };
   if (isCheck) output.passed = exitCode === 0;
-  return { output: stringify(output), truncated };
+  const text = stringify(output);
+  return { output: outputs === undefined ? text : withOutputs(text, outputs), truncated };
+}
+
+/** An answer with outputs, which are JSON already. */
+function withOutputs(text, { lines, dropped }) {
+  return `${text.slice(0, -1)},"outputs":[${lines.join(",")}],"outputs_dropped":${dropped}}`;
 }
 
 // Arguments and settings: others wrote them.
@@ -102,6 +111,10 @@ function readArguments(text) {
   const given = readObject("the arguments", text);
   const request = {};
   for (const [name, value] of Object.entries(given)) {
+    if (name === RICH && typeof value === "boolean") {
+      request.rich = value;
+      continue;
+    }
     if (!Object.hasOwn(TYPES, name)) invalid(`\`${name}\` is not an argument; known: ${Object.keys(TYPES).join(", ")}`);
     // Models send null for what they leave out.
     if (value === null) continue;

@@ -21,6 +21,7 @@ import { makeReadline } from "./lines.js";
 import { moduleHelpers, Modules, read } from "./modules.js";
 import { makeNodeModules } from "./node.js";
 import { Output } from "./output.js";
+import { Outputs } from "./outputs.js";
 import { makePath } from "./path.js";
 import { makeRandom } from "./random.js";
 import { HELPERS } from "./rewrite.js";
@@ -40,7 +41,7 @@ const UNSETTLED_EXIT_CODE = 13;
 /** The run that the globals serve. */
 let run;
 
-/** `{ stdout, stderr, exitCode, truncated }` of a request. */
+/** `{ stdout, stderr, exitCode, truncated }` of a request, and its typed `outputs` where they were asked for. */
 export function execute(request, settings, isCheck) {
   run = new Run(request, settings, isCheck);
   run.go();
@@ -73,12 +74,14 @@ class Run {
     const { output_bytes_max: bytesMax, stream } = settings;
     this.stdout = new Output(bytesMax, stream ? host.writeOut : undefined);
     this.stderr = new Output(bytesMax, stream ? host.writeErr : undefined);
+    if (request.rich && stream && !isCheck) this.outputs = new Outputs();
   }
 
   go() {
     forgetSources();
     setGlobal("CONTEXT", this.#request.context ?? {});
     setGlobal("require", this.#modules.requireFrom("."));
+    if (this.outputs) setGlobal("display", (...values) => values.forEach((value) => this.outputs.add(value)));
     // Seeded anew: all calls would see one sequence otherwise, that of the build.
     random.forget();
     this.#guard(() => this.#runMain());
@@ -107,6 +110,7 @@ class Run {
       stderr: this.stderr.text,
       exitCode: this.#exitCode ?? 0,
       truncated: this.stdout.truncated || this.stderr.truncated,
+      outputs: this.outputs,
     };
   }
 
@@ -162,11 +166,26 @@ class Run {
 
   #runMain() {
     const { source, timeout, typescript = false } = this.#request;
-    const { text, lines, isAsync } = read(MAIN_NAME, source, { isTimed: timeout !== undefined, isMain: true, isTyped: typescript });
-    if (!isAsync) return void evaluate(lines + text);
+    const options = { isTimed: timeout !== undefined, isMain: true, isTyped: typescript, isRich: this.outputs !== undefined };
+    const { text, lines, isAsync, hasResult } = read(MAIN_NAME, source, options);
+    if (!isAsync) {
+      const value = evaluate(lines + text);
+      if (hasResult) this.#show(value);
+      return;
+    }
     this.#isWaiting = true;
     const main = async.runAsync(evaluate(`${lines}(function* () { ${text}\n})`), globalThis);
-    main.then(() => (this.#isWaiting = false), (error) => this.#fail(error));
+    const onEnd = (last) => {
+      this.#isWaiting = false;
+      if (hasResult) this.#show(last.value);
+    };
+    main.then(onEnd, (error) => this.#fail(error));
+  }
+
+  /** Shows the value of the last expression, of a promise that to which it settles; `undefined` is none. */
+  #show(value) {
+    if (value instanceof jobs.Promise) value.then((settled) => this.#show(settled));
+    else if (value !== undefined) this.outputs.add(value);
   }
 
   /** Runs `action` unless the run has ended, and makes an error of it the end. */
@@ -206,6 +225,7 @@ class Run {
     this.#exitCode = code;
     this.stdout.close();
     this.stderr.close();
+    this.outputs?.close();
   }
 }
 

@@ -16,18 +16,36 @@ const NEEDS_PARSER = /\b(async|await|import|export)\b/;
 const NESTING_MAX = 1_000;
 
 /**
- * The text to evaluate. `isTimed`: look at the clock. `isMain`: may await at the top.
+ * The text to evaluate. `isTimed`: look at the clock. `isMain`: may await at the top. `isRich`: find the last expression.
+ *
+ * With `hasResult` the source ends in an expression. Its value is that of the evaluation, and where the text `isAsync` the
+ * `value` of what its generator returns.
  *
  * Throws a SyntaxError with `at`, the line and column, where the source cannot be read.
  */
-export function rewrite(source, { isTimed, isMain }) {
+export function rewrite(source, { isTimed, isMain, isRich = false }) {
   const text = withoutHead(source);
   // Most sources have none of the words, which is seen sooner than what an expression finds.
   const needsParser = isTimed || (WORDS.some((word) => text.includes(word)) && NEEDS_PARSER.test(text));
   checkNesting(text, NESTING_MAX);
-  if (!needsParser) return { text, isModule: false, isAsync: false };
+  if (!needsParser) return { text, isModule: false, isAsync: false, hasResult: isRich && endsInExpression(text) };
   const { tree, isModule } = parseSource(text, isMain);
-  return new Rewriter(text, tree, { isTimed, isModule }).rewritten();
+  return new Rewriter(text, tree, { isTimed, isModule, isRich }).rewritten();
+}
+
+/** True when a script ends in an expression. The engine tells the fault of one that cannot be read. */
+function endsInExpression(text) {
+  try {
+    return lastExpression(parse(text, { ecmaVersion: "latest", sourceType: "script", allowHashBang: true })) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** The last statement of a source, if it is an expression. */
+function lastExpression(tree) {
+  const last = tree.body.findLast((statement) => statement.type !== "EmptyStatement");
+  return last?.type === "ExpressionStatement" ? last : undefined;
 }
 
 /** With as many characters: what marks the encoding, or names an interpreter, is no JavaScript. */
@@ -70,6 +88,7 @@ class Rewriter {
   #tree;
   #isTimed;
   #isModule;
+  #isRich;
   /** Replacements of `start` to `end`. `rank` is below 0 for what closes something. */
   #edits = [];
   #exports = [];
@@ -78,18 +97,31 @@ class Rewriter {
   #isAsync = false;
   #head = "";
 
-  constructor(text, tree, { isTimed, isModule }) {
+  constructor(text, tree, { isTimed, isModule, isRich }) {
     this.#text = text;
     this.#tree = tree;
     this.#isTimed = isTimed;
     this.#isModule = isModule;
+    this.#isRich = isRich;
   }
 
   rewritten() {
     this.#walk();
+    const last = this.#isRich ? lastExpression(this.#tree) : undefined;
+    if (last && this.#isAsync) this.#return(last);
     const exported = this.#exports.map(([name, value]) => `${JSON.stringify(name)}: () => ${value}`);
     const head = this.#isModule ? `"use strict"; ${HELPERS}.exports(exports, { ${exported.join(", ")} }); ${this.#head}` : "";
-    return { text: head + this.#apply(), isModule: this.#isModule, isAsync: this.#isAsync };
+    return { text: head + this.#apply(), isModule: this.#isModule, isAsync: this.#isAsync, hasResult: last !== undefined };
+  }
+
+  /** Has the generator of a source return its last expression. In an object, as a promise would be waited for. */
+  #return(last) {
+    const end = this.#text[last.end - 1] === ";" ? last.end - 1 : last.end;
+    // Made first, as outer edits are.
+    this.#edits.unshift(
+      { start: last.start, end: last.start, insert: "return { value: (", rank: 0 },
+      { start: end, end, insert: ") }", rank: -1 },
+    );
   }
 
   #apply() {

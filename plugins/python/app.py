@@ -8,20 +8,38 @@ between calls is the host's: it starts a fresh instance for each. What bounds a 
 fuel, memory and deadline; `timeout` here is a courtesy that answers nicely first.
 """
 
-# Only modules that are imported when the image is built exist in it without a directory, so the
-# common part of the standard library is imported here. What a platform lacks is left out.
+import sys
+
+import longhaul_temporary
+
+# Tests run this file beside the library of their machine, which has all of this.
+IN_IMAGE = sys.platform == "wasi"
+
+if IN_IMAGE:
+    # Before the modules that copy functions of `os`, and those that look whether there is a `bz2`.
+    longhaul_temporary.install()
+    import longhaul_bz2
+
+    sys.modules["_bz2"] = longhaul_bz2
+
+# Before `http.cookiejar`, which imports `urllib.request`: that looks for what this puts in place.
+import longhaul_http  # noqa: F401 - puts `http.client` and `urllib.request` over the host
+
+# Only modules that are imported when the image is built exist in it as objects, so the common part of
+# the standard library is imported here. `longhaul_library` packs the others.
 import importlib
 
 for _name in """
-abc argparse array ast asyncio base64 binascii bisect builtins calendar cmath codecs collections
-collections.abc colorsys configparser contextlib contextvars copy csv dataclasses datetime decimal
-difflib doctest encodings.ascii encodings.idna encodings.latin_1 encodings.utf_16 encodings.utf_8_sig
-enum errno fileinput fnmatch fractions functools gc getopt glob graphlib hashlib heapq hmac html
-html.parser importlib.util inspect io itertools json keyword linecache locale logging math
-mimetypes numbers operator os os.path pathlib pickle pprint queue random re reprlib runpy sched
-secrets shlex shutil statistics string stringprep struct symtable sys tempfile textwrap time timeit
-token tokenize traceback types typing unicodedata unittest unittest.mock urllib.parse uuid warnings
-weakref xml.etree.ElementTree zlib zoneinfo
+abc argparse array ast asyncio atexit base64 binascii bisect builtins bz2 calendar cmath codecs collections
+collections.abc colorsys concurrent.futures concurrent.futures.thread configparser contextlib contextvars copy csv
+dataclasses datetime decimal difflib doctest email.message encodings.ascii encodings.idna encodings.latin_1
+encodings.utf_16 encodings.utf_8_sig enum errno fileinput fnmatch fractions functools gc getopt glob graphlib gzip
+hashlib heapq hmac html html.parser http.cookiejar importlib.metadata importlib.resources importlib.util inspect io
+ipaddress itertools json keyword linecache locale logging math mimetypes numbers operator os os.path pathlib pickle
+platform pprint queue random re reprlib runpy sched secrets shlex shutil sqlite3 stat statistics string stringprep struct
+subprocess symtable sys tarfile tempfile textwrap threading time timeit token tokenize tomllib traceback types typing
+unicodedata unittest unittest.mock urllib.parse uuid warnings weakref xml.dom.minidom xml.etree.ElementTree zipfile zlib
+zoneinfo
 """.split():
     try:
         importlib.import_module(_name)
@@ -29,26 +47,30 @@ weakref xml.etree.ElementTree zlib zoneinfo
         pass
 
 import asyncio.selector_events
+import atexit
 import builtins
 import functools
 import gc
 import io
 import json
 import linecache
+import logging
 import os
 import random
 import re
-import sys
 import time
 import traceback
 import types
+import weakref
 
 import longhaul_apart
-import longhaul_http  # noqa: F401 - puts `http.client` and `urllib.request` over the host
 import longhaul_judge
+import longhaul_library
+import longhaul_outputs
 import longhaul_serve
 import longhaul_steps
 import longhaul_tests
+import longhaul_threads
 from componentize_py_types import Err
 from longhaul_wire import Pipe
 from wit_world import exports
@@ -59,6 +81,7 @@ OUTPUT_BYTES_MAX = 200_000
 SOURCE_BYTES_MAX = 1_000_000
 ARGUMENTS_NESTING_MAX = 200
 WORK = "/work"
+PACKAGES = longhaul_steps.PACKAGES
 MAIN_NAME = "<python>"
 
 _SOURCE = {"type": "string", "description": "Python source"}
@@ -134,12 +157,19 @@ def _call(function, arguments, context):
     settings = _read_settings(context.settings)
     is_check, is_apart = function != "run", function == "check_apart"
     bytes_max = None if settings["stream"] else settings["output_bytes_max"]
+    if request.get("rich") and bytes_max is None and not is_check:
+        request["outputs"] = longhaul_outputs.Outputs()
+    longhaul_temporary.begin(settings["tmp_bytes_max"])
     try:
         stdout, stderr, code = _execute(request, bytes_max, is_check, is_apart)
     finally:
         # Calls count from 1. This one was for nothing, and the time for what the next one needs is now.
         if context.attempt == 0:
             _make_ready()
+    outputs = request.get("outputs")
+    if outputs is not None:
+        streams = {"stdout": "", "stderr": "", "exit_code": code}
+        return json.dumps({**streams, "outputs": outputs.kept, "outputs_dropped": outputs.dropped}), False
     if bytes_max is None and not is_check:
         # `json.dumps` takes longer than many a source.
         return f'{{"stdout": "", "stderr": "", "exit_code": {code}}}', False
@@ -157,8 +187,8 @@ def _call(function, arguments, context):
 
 _ARGUMENTS = {"source": str, "stdin": str, "timeout": (int, float), "files": dict, "context": dict}
 
-# What most calls have, of exactly these types.
-_PLAIN = {"source": str, "stdin": str, "context": dict}
+# What most calls have, of exactly these types. `rich` is the host's own, and no tool's: pictures are not for models.
+_PLAIN = {"source": str, "stdin": str, "context": dict, "rich": bool}
 
 
 def _read_arguments(text):
@@ -180,6 +210,8 @@ def _read_arguments(text):
 
 def _look_closer(request):
     for name, value in [*request.items()]:
+        if name == "rich" and type(value) is bool:
+            continue
         expected = _ARGUMENTS.get(name)
         if expected is None:
             _invalid(f"`{name}` is not an argument; known: {', '.join(_ARGUMENTS)}")
@@ -197,7 +229,7 @@ def _look_closer(request):
 @functools.lru_cache(maxsize=4)
 def _read_settings(text):
     """Nobody changes what it gives, so that the same text is read once."""
-    settings = {"output_bytes_max": OUTPUT_BYTES_MAX, "stream": False}
+    settings = {"output_bytes_max": OUTPUT_BYTES_MAX, "stream": False, "tmp_bytes_max": longhaul_temporary.BYTES_MAX}
     for name, value in _read_object("the settings of the tool `python`", text or "{}").items():
         if name not in settings:
             _invalid(f"`{name}` is not a setting of the tool `python`; known: {', '.join(settings)}")
@@ -304,14 +336,15 @@ os.abort = lambda: _exit(134)
 class _Output(io.TextIOBase):
     """Keeps the first bytes of what is written, and drops and notes the rest."""
 
-    def __init__(self, bytes_max):
+    def __init__(self, bytes_max, errors):
         self._parts = []
         self._left = bytes_max
+        self._errors = errors
         self.truncated = False
         self.buffer = _Bytes(self)
 
     encoding = "utf-8"
-    errors = "backslashreplace"
+    errors = property(lambda self: self._errors)
     write_through = True
 
     def writable(self):
@@ -325,7 +358,7 @@ class _Output(io.TextIOBase):
             text, length = text[: self._left + 1], len(text)
         else:
             length = len(text)
-        self.write_bytes(text.encode("utf-8", "backslashreplace"))
+        self.write_bytes(text.encode("utf-8", self._errors))
         return length
 
     def write_bytes(self, data):
@@ -360,6 +393,9 @@ class _Bytes(io.RawIOBase):
         return len(data)
 
 
+# What each stream does with what is no text, as elsewhere: standard output refuses it.
+ERRORS = {1: "strict", 2: "backslashreplace"}
+
 # Taken before any source runs, which may put something else in its place.
 _write_part = io.FileIO.write
 
@@ -382,7 +418,7 @@ def _open_console(descriptor, name):
     """What is written is with the host at once, which bounds it, so that it is seen however the source ends."""
     raw = _Raw(descriptor, "wb", closefd=False)
     raw.name = name
-    stream = io.TextIOWrapper(raw, "utf-8", "backslashreplace", newline="\n", write_through=True)
+    stream = io.TextIOWrapper(raw, "utf-8", ERRORS[descriptor], newline="\n", write_through=True)
     stream.mode = "w"
     return stream
 
@@ -391,6 +427,10 @@ def _complain(stderr, text):
     """The source may have closed what it was given."""
     stream = stderr if isinstance(stderr, _Output) else _open_console(2, "<stderr>")
     stream.write(text)
+
+
+# The exit code of a source that ran out of its own `timeout`.
+TIMED_OUT = -1
 
 
 class _TimedOut(BaseException):
@@ -429,12 +469,20 @@ class _Modules:
 
 @functools.cache
 def _start_instance():
-    """What an instance does once, since it takes more than a small source: tells whether there is a `/work`."""
+    """What an instance does once, since it takes more than a small source: tells which of its directories exist."""
     # The image carries the generator's state of its build: without this all instances would repeat it.
     # Of bytes it would take a digest first.
     random.seed(int.from_bytes(os.urandom(32)))
-    return os.path.isdir(WORK)
+    return os.path.isdir(WORK), os.path.isdir(PACKAGES)
 
+
+longhaul_tests.OWN_FILES.update(
+    module.__file__ for module in (longhaul_library, longhaul_temporary, longhaul_threads)
+)
+if IN_IMAGE:
+    longhaul_temporary.install_databases()
+    longhaul_threads.install()
+    longhaul_library.pack()
 
 # As they are before any source has run.
 _PATHS, _FINDERS = tuple(sys.path), tuple(sys.meta_path)
@@ -459,9 +507,20 @@ def _make_ready():
     sys.stdout, sys.stderr = _open_console(1, "<stdout>"), _open_console(2, "<stderr>")
     sys.path[:], sys.meta_path[:] = _PATHS, _FINDERS
     sys.dont_write_bytecode = True
+    if IN_IMAGE:
+        _forget_ends()
     _main_lines.clear()
     linecache.cache[MAIN_NAME] = (0, None, _main_lines, MAIN_NAME)
     _is_ready = True
+
+
+def _forget_ends():
+    """Of what a source before wanted done at its end nothing is left; the library's own ends are there."""
+    longhaul_threads.forget()
+    atexit._clear()
+    atexit.register(logging.shutdown)
+    # It registers itself with the first object that it looks after.
+    weakref.finalize._registered_with_atexit = False
 
 
 def _execute(request, bytes_max, is_check, is_apart=False):
@@ -481,8 +540,20 @@ def _execute(request, bytes_max, is_check, is_apart=False):
     if is_apart and not longhaul_apart.begin(request["source"], WORK):
         return stdout, stderr, 1
     code = _run_main(request, namespace, stderr, is_check)
+    # Before the ends, at which matplotlib closes its figures.
+    if "outputs" in request:
+        _show_figures(request["outputs"], stderr)
+    if code != TIMED_OUT:
+        _run_ends(stderr)
     _end(namespace, streams)
     return stdout, stderr, code
+
+
+def _show_figures(outputs, stderr):
+    try:
+        outputs.show_figures()
+    except Exception as error:
+        _show_error(error, stderr)
 
 
 def _serve():
@@ -500,11 +571,15 @@ def _set_up(request, bytes_max, namespace):
     sys.argv = [MAIN_NAME]
     # The work may have a module of the same name, and it is called `app` often enough.
     sys.modules.pop(__name__, None)
-    if _start_instance():
+    has_work, has_packages = _start_instance()
+    if has_packages:
+        # Behind the library, as elsewhere.
+        sys.path.append(PACKAGES)
+    if has_work:
         sys.path.insert(0, WORK)
         os.chdir(WORK)
     if bytes_max is not None:
-        sys.stdout, sys.stderr = _Output(bytes_max), _Output(bytes_max)
+        sys.stdout, sys.stderr = _Output(bytes_max, ERRORS[1]), _Output(bytes_max, ERRORS[2])
     if "files" in request:
         sys.meta_path.insert(0, _Modules(request["files"]))
     stdin, context = request.get("stdin"), request.get("context")
@@ -516,6 +591,17 @@ def _set_up(request, bytes_max, namespace):
 
 def _open_input(text):
     return io.TextIOWrapper(io.BytesIO(text.encode("utf-8", "replace")), "utf-8", newline=None)
+
+
+def _run_ends(stderr):
+    """Threads that are still to run, and what was registered with `atexit`, as at the end of an interpreter."""
+    if not IN_IMAGE:
+        return
+    try:
+        longhaul_threads.finish()
+        atexit._run_exitfuncs()
+    except BaseException as error:
+        _show_error(error, stderr)
 
 
 def _end(namespace, own):
@@ -543,7 +629,11 @@ def _run_main(request, namespace, stderr, is_check):
         if is_check:
             exec(longhaul_tests.compiled(source, MAIN_NAME), namespace)
             return longhaul_tests.run(namespace, functools.partial(_complain, stderr))
-        exec(compile(source, MAIN_NAME, "exec"), namespace)
+        if "outputs" in request:
+            namespace["display"] = request["outputs"].display
+            longhaul_outputs.run(source, MAIN_NAME, namespace, request["outputs"])
+        else:
+            exec(compile(source, MAIN_NAME, "exec"), namespace)
         return 0
     except SystemExit as end:
         code = _exit_code(end.code, stderr)
@@ -555,7 +645,7 @@ def _run_main(request, namespace, stderr, is_check):
     except _TimedOut:
         stop()
         _complain(stderr, f"Timeout after {timeout:g} seconds\n")
-        return -1
+        return TIMED_OUT
     except BaseException as error:
         if stop:
             stop()
@@ -603,7 +693,7 @@ def _show_error(error, stderr):
 
 
 def _drop_own_frames(shown):
-    own = (__file__, *longhaul_tests.OWN_FILES)
+    own = (__file__, longhaul_outputs.__file__, *longhaul_tests.OWN_FILES)
     while shown is not None:
         kept = [frame for frame in shown.stack if frame.filename not in own]
         shown.stack[:] = [frame for frame in kept if "importlib" not in frame.filename]
@@ -664,6 +754,7 @@ def _rehearse():
 
 _rehearse()
 _start_instance.cache_clear()
+longhaul_temporary.forget()
 gc.collect()
 # A collection that looked at what exists by now would write to all of it.
 gc.freeze()

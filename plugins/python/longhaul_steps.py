@@ -1,4 +1,4 @@
-"""The function `step` of the tool `python`: runs one step of a graph in the steps' shared namespace.
+"""The function `step` of the tool `python`: runs one step of a graph, or of a session, in the steps' shared namespace.
 
 A step is given values of the steps before it, which are loaded when it first looks one up, and answers what it
 looked up and what it changed. Variables that share an object are one group, which is loaded, compared and kept as a
@@ -22,6 +22,7 @@ import random
 import reprlib
 import sys
 
+import longhaul_session
 from longhaul_digest import Captured, marshalled
 from longhaul_files import note_files, noted_files
 from longhaul_namespace import Group, Main, State, is_variable
@@ -45,6 +46,9 @@ VALUE_CHARACTERS_MAX = 200
 FRAMES_MAX = 25
 
 WORK = "/work"
+
+# Where the host puts the packages that it was told to give, when it was.
+PACKAGES = "/packages"
 RANDOM, DECIMAL = "<random>", "<decimal>"
 
 # Kept before any step runs, which may put something else in their places.
@@ -79,7 +83,10 @@ def answer(arguments):
     note_files(request.get("directories"))
     for name, function in _random.items():
         setattr(random, name, _noted_random[name])
-    error, result = _run(request["id"], request["source"], True)
+    session = longhaul_session.enter(request, current.namespace) if "session" in request else None
+    error, result = _run(request["id"], request["source"], True, session)
+    if session is not None:
+        session.leave(error, current.namespace, current.state.noted, _OWN_FILES)
     unkept = _take_builtins_back()
     for name, function in _random.items():
         setattr(random, name, function)
@@ -88,6 +95,8 @@ def answer(arguments):
     sys.setrecursionlimit(_RECURSION_MAX)
     fields = {"exit_code": 0, "error": _failure(error) if error else None, "result": result, "unkept": unkept}
     fields["values"] = _values() if error else {}
+    if session is not None:
+        fields.update(session.answer())
     fields.update(_look_after(hidden_before))
     return _dumps_json(fields)
 
@@ -103,6 +112,8 @@ def _enter(is_quiet):
     # The work may have a module of the same name.
     sys.modules.pop("app", None)
     sys.modules[MAIN] = Main(MAIN)
+    if os.path.isdir(PACKAGES):
+        sys.path.append(PACKAGES)
     if os.path.isdir(WORK):
         sys.path.insert(0, WORK)
         os.chdir(WORK)
@@ -127,17 +138,20 @@ def _open_streams():
         remember(stream, "sys", name)
 
 
-def _run(name, source, shows):
+def _run(name, source, shows, session=None):
     """Runs a source in the namespace; gives how it failed, and what its last expression was."""
     namespace = current.namespace
     try:
-        body, last = _compiled(source, f"<step {name}>", shows)
+        body, last = _compiled(source, f"<step {name}>" if session is None else session.file, shows)
         touch_of_code(body)
         exec(body, namespace)
         if last is None:
             return None, None
         touch_of_code(last)
         value = eval(last, namespace)
+        if session is not None:
+            session.outputs.show_result(value)
+            return None, None
         return None, None if value is None else clean(_repr(value)[:RESULT_CHARACTERS_MAX])
     except BaseException as error:
         return error, None

@@ -226,7 +226,7 @@ def _reduced_function(value):
         notes = value.__annotations__ or None
     state = (
         value.__defaults__, value.__kwdefaults__, value.__dict__, value.__doc__, value.__module__, value.__qualname__,
-        notes, value.__type_params__, contents,
+        notes, getattr(value, "__type_params__", ()), contents,
     )  # fmt: skip
     names = _globals_of(value)
     return _function, (value.__code__, names, value.__name__, cells), state, None, None, _set_function
@@ -256,7 +256,10 @@ def _function(code, names, name, cells):
 
 def _set_function(function, state):
     (function.__defaults__, function.__kwdefaults__, fields, function.__doc__, function.__module__,
-     function.__qualname__, notes, function.__type_params__, contents) = state  # fmt: skip
+     function.__qualname__, notes, parameters, contents) = state  # fmt: skip
+    # Python 3.11 has none.
+    if parameters:
+        function.__type_params__ = parameters
     function.__dict__.update(fields)
     if type(notes) is dict:
         function.__annotations__ = notes

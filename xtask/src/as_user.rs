@@ -89,7 +89,7 @@ fn tool_chain(root: &Path, place: &Path) -> Result<PathBuf> {
     bail!("the tool chain `{}` cannot be copied to `{}`; make room there", from.display(), to.display());
 }
 
-/// Whether a path passes `test` for the user.
+/// True when a path passes `test` for the user.
 fn is_for_user(how: &str, path: &Path) -> bool {
     as_user().args(["test", how]).arg(path).status().is_ok_and(|status| status.success())
 }

@@ -27,10 +27,7 @@ const COMMITS: &str = "main..longhaul/first-run";
 /// Builds, fetches the small model, runs example 01 with a kill in the middle, and shows what came of it.
 pub(crate) fn first_run(root: &Path) -> Result<()> {
     let mut stages = Stages::new(root);
-    stages.run("build", || {
-        run("build longhaul", cargo(root).args(["build", "-p", "longhaul", "--features", "local-model"]))
-    })?;
-    stages.run("plugins", || guests::plugins(root, &PluginsArgs::shipped()))?;
+    stages.run("build beside plugins", || build(root))?;
     let program = root.join("target/debug/longhaul");
     let fetched =
         stages.run("model", || run("fetch the model", Command::new(&program).args(["models", "pull", "smollm2"])));
@@ -53,6 +50,16 @@ pub(crate) fn first_run(root: &Path) -> Result<()> {
     run("show the commits", git(&example.project).args(["log", "--stat", "--oneline", COMMITS]))?;
     stages.print();
     Ok(())
+}
+
+/// Builds the program, and beside it the plugins: each has a target directory of its own, and the last crates of the
+/// program, which wait for each other, leave a processor idle.
+fn build(root: &Path) -> Result<()> {
+    std::thread::scope(|scope| {
+        let plugins = scope.spawn(|| guests::plugins(root, &PluginsArgs::shipped()));
+        run("build longhaul", cargo(root).args(["build", "-p", "longhaul", "--features", "local-model"]))?;
+        plugins.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// Starts the run. False if it ended before the moment of the kill.
@@ -83,7 +90,7 @@ fn resume(example: &Example) -> Result<String> {
     compare(&left, &now, &replay)
 }
 
-/// What a run has done.
+/// The work that a run has done.
 #[derive(Debug)]
 struct Work {
     /// The effect of each commit on the branch: a commit that was made twice has the same twice.

@@ -26,32 +26,63 @@ const MDBOOK: &str = "0.5.4";
 pub(crate) fn test(root: &Path) -> Result<()> {
     let mut stages = Stages::new(root);
     let cache = Cache::open(guests::say)?;
-    let nextest = stages.run("nextest", || tool(&cache, "cargo-nextest", NEXTEST))?;
-    let deny = stages.run("deny", || tool(&cache, "cargo-deny", DENY))?;
-    let browser = stages.run("browser", browser::directory)?;
-    let go = stages.run("go", || Ok(longhaul_build::go(&cache)?))?;
-    stages.run("format", || run("check the format", cargo(root).args(["fmt", "--all", "--check"])))?;
-    stages.run("licences", || licences(root, &deny))?;
-    stages.run("plugins", || guests::plugins(root, &PluginsArgs::all()))?;
-    stages.run("plugin tests", || plugin_tests(root, &nextest))?;
-    stages.run("sdk tests", || sdk_tests(root, &cache, &nextest))?;
-    let lints = Lints::of(root)?;
-    let tools: Vec<&Path> =
-        [Some(&nextest), browser.as_ref(), go.as_ref()].into_iter().flatten().map(PathBuf::as_path).collect();
-    let linting = || lints.in_build(with(cargo(root), &tools));
+    let tools = Tools::fetched(&mut stages, &cache)?;
+    check_apart_from_host(&mut stages, root, &cache, &tools)?;
+    let (lints, path) = (Lints::of(root)?, tools.path());
+    let linting = || lints.in_build(with(cargo(root), &path));
     // After the tests of the SDKs, which leave files where the build looks for changes.
-    stages.run("build and lints", || {
-        run("build the tests, with lints", linting().args(["nextest", "run", "--workspace", "--no-run"]))?;
-        run("build the benches, with lints", linting().args(["build", "--quiet", "--workspace", "--bench", "*"]))
-    })?;
+    stages.run("build and lints", || build_all(linting))?;
     // The build made the program, too.
     stages.run("book", || docs(root, &DocsArgs::check(root.join("target/debug/longhaul"))))?;
     // Before those of root, whose summary is the last word.
-    let as_user = stages.run("tests as a user", || as_user::test(root, linting, &nextest));
+    let as_user = stages.run("tests as a user", || as_user::test(root, linting, &tools.nextest));
     stages
         .run("tests", || run("run the tests", linting().args(["nextest", "run", "--workspace", "--no-fail-fast"])))?;
     stages.print();
     as_user
+}
+
+/// The directories of the tools of the gate.
+struct Tools {
+    nextest: PathBuf,
+    deny: PathBuf,
+    /// None: the variable `PATH` leads to a browser already.
+    browser: Option<PathBuf>,
+    /// None: the variable `PATH` leads to Go already.
+    go: Option<PathBuf>,
+}
+
+impl Tools {
+    /// Finds the tools, and fetches those that are missing, each in a stage of its own.
+    fn fetched(stages: &mut Stages, cache: &Cache) -> Result<Self> {
+        Ok(Self {
+            nextest: stages.run("nextest", || tool(cache, "cargo-nextest", NEXTEST))?,
+            deny: stages.run("deny", || tool(cache, "cargo-deny", DENY))?,
+            browser: stages.run("browser", browser::directory)?,
+            go: stages.run("go", || Ok(longhaul_build::go(cache)?))?,
+        })
+    }
+
+    /// The directories in which tests find the programs that they start.
+    fn path(&self) -> Vec<&Path> {
+        let tools = [Some(&self.nextest), self.browser.as_ref(), self.go.as_ref()];
+        tools.into_iter().flatten().map(PathBuf::as_path).collect()
+    }
+}
+
+/// Checks and tests whatever needs no build of the host: format, licences, plugins and SDKs.
+fn check_apart_from_host(stages: &mut Stages, root: &Path, cache: &Cache, tools: &Tools) -> Result<()> {
+    stages.run("format", || run("check the format", cargo(root).args(["fmt", "--all", "--check"])))?;
+    stages.run("licences", || licences(root, &tools.deny))?;
+    stages.run("plugins", || guests::plugins(root, &PluginsArgs::all()))?;
+    stages.run("plugin tests", || plugin_tests(root, &tools.nextest))?;
+    stages.run("sdk tests", || sdk_tests(root, cache, &tools.nextest))
+}
+
+/// Builds all tests and benches, with clippy in the place of the compiler.
+fn build_all(linting: impl Fn() -> Command) -> Result<()> {
+    run("build the tests, with lints", linting().args(["nextest", "run", "--workspace", "--no-run"]))?;
+    run("build the benches, with lints", linting().args(["build", "--quiet", "--workspace", "--bench", "*"]))
 }
 
 /// Advisories are looked at apart, since they need a database from elsewhere; see CONTRIBUTING.md.
@@ -63,9 +94,8 @@ fn licences(root: &Path, deny: &Path) -> Result<()> {
 
 /// The logic of the shipped plugins, without a host.
 fn plugin_tests(root: &Path, nextest: &Path) -> Result<()> {
-    let mut tests = with(cargo(root), &[nextest]);
-    tests.args(["nextest", "run", "--no-tests", "pass", "--manifest-path"]).arg(root.join("plugins/Cargo.toml"));
-    run("test the plugins' logic", &mut tests)
+    let mut tests = guest_tests(root, nextest, "plugins/Cargo.toml");
+    run("test the plugins' logic", tests.args(["--no-tests", "pass"]))
 }
 
 /// Clippy in the place of the compiler, for the crates of this workspace: one build serves the lints and the tests, where
@@ -110,10 +140,15 @@ pub(crate) fn docs(root: &Path, args: &DocsArgs) -> Result<()> {
     Ok(())
 }
 
-/// The SDKs without a host, each in its own language, and the tool `python` without a component; C's examples are tested
-/// as components.
+/// The SDKs without a host, each in its own language, the tool `python` without a component, and the recipe that adds numpy
+/// to it without its build; C's examples are tested as components.
 fn sdk_tests(root: &Path, cache: &Cache, nextest: &Path) -> Result<()> {
-    for (doing, folder) in [("test the Python SDK", "sdk/python"), ("test the tool `python`", "plugins/python")] {
+    let tested = [
+        ("test the Python SDK", "sdk/python"),
+        ("test the tool `python`", "plugins/python"),
+        ("test the recipe of Python with numpy", "packaging/python-numpy"),
+    ];
+    for (doing, folder) in tested {
         run(doing, Command::new("python3").current_dir(root.join(folder)).args(["-m", "unittest", "--quiet"]))?;
     }
     let mut node = longhaul_build::node(cache)?;
@@ -121,10 +156,15 @@ fn sdk_tests(root: &Path, cache: &Cache, nextest: &Path) -> Result<()> {
         "test the JavaScript SDK",
         node.current_dir(root.join("sdk/js")).args(["--test", "--test-reporter", "dot", "test/"]),
     )?;
-    let manifest = root.join("sdk/rust/Cargo.toml");
-    let mut rust = with(cargo(root), &[nextest]);
-    rust.args(["nextest", "run", "--target-dir"]).arg(root.join("target/sdk")).arg("--manifest-path").arg(manifest);
-    run("test the Rust SDK", &mut rust)
+    run("test the Rust SDK", &mut guest_tests(root, nextest, "sdk/rust/Cargo.toml"))
+}
+
+/// Tests in a workspace of guests, without WebAssembly. All have one directory, since they stand on the same crates.
+fn guest_tests(root: &Path, nextest: &Path, manifest: &str) -> Command {
+    let mut tests = with(cargo(root), &[nextest]);
+    tests.args(["nextest", "run", "--target-dir"]).arg(root.join("target/sdk"));
+    tests.arg("--manifest-path").arg(root.join(manifest));
+    tests
 }
 
 /// Puts directories of tools first on the path, so that cargo finds its subcommands there.

@@ -105,12 +105,12 @@ impl Fake {
         self.inner.seen().script = Some(Box::new(script));
     }
 
-    /// How long the model thinks.
+    /// Sets the time that the model takes for a reply.
     pub fn model_takes(&self, time: Duration) {
         self.inner.seen().model_takes = time;
     }
 
-    /// How long the answer to a post takes, which has its effect at once.
+    /// Sets the time of the answer to a post, which has its effect at once.
     pub fn posts_take(&self, time: Duration) {
         self.inner.seen().posts_take = time;
     }
@@ -130,7 +130,7 @@ impl Fake {
         self.inner.seen().remembers = texts.into_iter().collect();
     }
 
-    /// How often it was asked that.
+    /// The number of requests for facts to remember.
     pub fn asked_to_remember(&self) -> u32 {
         self.inner.seen().remembered
     }
@@ -195,7 +195,7 @@ impl Fake {
         self.inner.seen().schemas.clone()
     }
 
-    /// How often each kind was requested.
+    /// The number of requests of each kind.
     pub fn requests(&self) -> BTreeMap<&'static str, u32> {
         self.inner.seen().requests.clone()
     }

@@ -19,6 +19,7 @@ pub static EXECUTOR: LazyLock<Executor> = LazyLock::new(|| {
         runtimes: vec![repository().join("target/plugins")],
         compiler: env!("CARGO_BIN_EXE_longhaul").into(),
         compile_limits: CompileLimits::default(),
+        data_directory: None,
     })
     .expect("an executor")
 });

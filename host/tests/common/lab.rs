@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a process may take before its test fails instead of hanging.
+/// Longest time for a process before its test fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// The folder.
@@ -26,7 +26,7 @@ pub struct Lab {
     directory: TempDir,
 }
 
-/// How a process ended.
+/// The end of a process, with its output.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// As the system says it.
@@ -43,7 +43,7 @@ impl Ran {
         self.status.code()
     }
 
-    /// Whether SIGKILL ended it.
+    /// True when SIGKILL ended it.
     pub fn was_killed(&self) -> bool {
         self.status.signal() == Some(9)
     }
@@ -179,7 +179,8 @@ impl Lab {
     pub fn run_through(&self, wrapper: &[&str], args: &[&str]) -> Ran {
         let inner = self.command(args);
         let mut command = Command::new(wrapper[0]);
-        command.args(&wrapper[1..]).arg(inner.get_program()).args(inner.get_args()).current_dir(self.project());
+        command.args(&wrapper[1..]).arg(inner.get_program()).args(inner.get_args());
+        command.current_dir(inner.get_current_dir().unwrap_or(self.directory.path()));
         for (name, value) in inner.get_envs() {
             match value {
                 Some(value) => command.env(name, value),
@@ -285,7 +286,7 @@ impl Started {
         String::from_utf8_lossy(&[read("out"), read("err")].concat()).into_owned()
     }
 
-    /// Whether it has not ended.
+    /// True when it has not ended.
     pub fn is_running(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| child.try_wait().expect("ours").is_none())
     }
@@ -296,6 +297,16 @@ impl Started {
         let since = Instant::now();
         while !self.printed().contains(text) {
             assert!(self.is_running() && since.elapsed() < PATIENCE, "no `{text}` in:\n{}", self.printed());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until there is a file at a path.
+    #[track_caller]
+    pub fn wait_for_file(&mut self, path: &Path) {
+        let since = Instant::now();
+        while !path.exists() {
+            assert!(self.is_running() && since.elapsed() < PATIENCE, "no `{}`:\n{}", path.display(), self.printed());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -352,6 +363,16 @@ pub fn kill(pid: u32) {
 /// SIGINT.
 pub fn interrupt(pid: u32) {
     signal(pid, rustix::process::Signal::INT);
+}
+
+/// SIGSTOP: it sleeps until [`resume`].
+pub fn stop(pid: u32) {
+    signal(pid, rustix::process::Signal::STOP);
+}
+
+/// SIGCONT.
+pub fn resume(pid: u32) {
+    signal(pid, rustix::process::Signal::CONT);
 }
 
 fn signal(pid: u32, signal: rustix::process::Signal) {

@@ -8,6 +8,7 @@
 pub mod asker;
 pub mod author;
 pub mod builder;
+pub mod built_plugins;
 pub mod executor_cases;
 pub mod fake;
 pub mod gated;
@@ -238,8 +239,10 @@ pub fn refused(ran: &Ran, words: &[&str]) {
 pub fn in_toml(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(name, value)| format!("{name} = {}", in_toml(value))).collect();
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{} = {}", Value::from(name.as_str()), in_toml(value)))
+                .collect();
             format!("{{ {} }}", fields.join(", "))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(in_toml).collect::<Vec<_>>().join(", ")),

@@ -10,7 +10,7 @@ use std::path::Path;
 /// The traces of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// How it ended.
+    /// The status at its end.
     pub status: String,
     /// Id, status, why, files.
     pub features: Vec<String>,
@@ -180,7 +180,18 @@ fn home(lab: &Lab) -> Vec<String> {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     };
     let mut found = Vec::new();
-    let known = ["lock", "state.redb", "state.lock", "store.lock", "trees", "scratch", "socket-token"];
+    // A process that was killed last leaves the logs of its store.
+    let known = [
+        "lock",
+        "state.redb",
+        "state.log.0",
+        "state.log.1",
+        "state.lock",
+        "store.lock",
+        "trees",
+        "scratch",
+        "socket-token",
+    ];
     found.extend(names(&lab.home()).into_iter().filter(|name| !known.contains(&name.as_str())));
     found.extend(names(&lab.home().join("scratch")).into_iter().map(|name| format!("scratch/{name}")));
     let runs = lab.runs();

@@ -30,7 +30,7 @@ fn name(rest: &str) -> &str {
     rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').next().unwrap_or_default()
 }
 
-/// How it counts: three characters a token, which no estimate would guess.
+/// The tokens of a request as this model counts them: three characters a token, which no estimate would guess.
 pub fn tokens(body: &Value) -> u64 {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     messages.iter().filter_map(|message| message["content"].as_str()).map(|text| text.chars().count() as u64 / 3).sum()

@@ -10,7 +10,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long something may take to be shown before its test fails instead of hanging.
+/// Longest time for something to be shown before its test fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A process and its terminal.

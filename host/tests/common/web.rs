@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to do something before its test fails instead of hanging.
+/// Longest time for a server to do something before its test fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server that runs.
@@ -125,11 +125,21 @@ impl Web {
 
     /// Opens a stream of events.
     pub fn stream(&self, path: &str, headers: &[&str]) -> Frames {
+        self.open("GET", path, headers, "")
+    }
+
+    /// Sends JSON, and opens the stream of events that answers it.
+    pub fn post_stream(&self, path: &str, body: &Value) -> Frames {
+        let headers = ["Accept: text/event-stream", "Content-Type: application/json"];
+        self.open("POST", path, &headers, &body.to_string())
+    }
+
+    fn open(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Frames {
         let mut stream = self.connect();
         let lines: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
-        let (address, token) = (&self.address, &self.token);
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{lines}\r\n")
-            .expect("taken");
+        let (address, token, length) = (&self.address, &self.token, body.len());
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n");
+        write!(stream, "{head}{lines}Content-Length: {length}\r\n\r\n{body}").expect("taken");
         let mut frames = Frames { reader: BufReader::new(stream), rest: Vec::new() };
         let head = frames.head();
         assert!(head.starts_with("http/1.1 200"), "{head}");

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// How long a scheduler may take for what a test has it do.
+/// Longest time for a scheduler to do what a test asks of it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Counts in its state, and leaves a line for each time that it was executed.

@@ -11,8 +11,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 /// A graph in a data directory of its own.
-struct Graph {
-    lab: Lab,
+pub(super) struct Graph {
+    pub(super) lab: Lab,
 }
 
 impl Graph {
@@ -20,13 +20,13 @@ impl Graph {
         Self::over(Lab::empty(), &[])
     }
 
-    fn over(lab: Lab, options: &[&str]) -> Self {
+    pub(super) fn over(lab: Lab, options: &[&str]) -> Self {
         lab.run(&[&["graph", "new", "g"], options].concat()).expect(0);
         Self { lab }
     }
 
     /// With these steps, in their order.
-    fn with(steps: &[(&str, &str)]) -> Self {
+    pub(super) fn with(steps: &[(&str, &str)]) -> Self {
         let graph = Self::new();
         let cells: String = steps.iter().map(|(step, source)| format!("# %% {step}\n{source}\n")).collect();
         graph.file("cells.py", &cells);
@@ -38,7 +38,7 @@ impl Graph {
         fs::write(self.lab.path(name), text).expect("ours");
     }
 
-    fn ask(&self, args: &[&str]) -> Ran {
+    pub(super) fn ask(&self, args: &[&str]) -> Ran {
         self.lab.run(&[&["graph"], args].concat())
     }
 
@@ -55,12 +55,12 @@ impl Graph {
         steps.map(|step| format!("{} {}", text(&step, "id"), text(&step, "state"))).collect()
     }
 
-    fn step(&self, step: &str) -> Value {
+    pub(super) fn step(&self, step: &str) -> Value {
         self.json(&["show", "g", step], 0)
     }
 }
 
-fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_default()
 }
 
@@ -659,7 +659,7 @@ iterations_max = 1
     assert_eq!(said[9], ran(&["load", "sum"], &[], 0), "{said}");
     assert!(text(&said[10], "error").contains("there is a step `load` already"), "{said}");
     assert_eq!(said[12], ran(&["look"], &[], 2), "{said}");
-    assert_eq!(said[13][2], json!(["look", "GraphState::Fresh", "[]\n"]), "{said}");
+    assert_eq!(said[13][2], json!(["look", "GraphState::Fresh", "['/tmp']\n"]), "{said}");
     assert!(text(&said[14], "error").contains("there is no step `gone`"), "{said}");
     assert_eq!(said[15], json!(true));
     lab.run(&["replay"]).expect(0);

@@ -5,7 +5,12 @@
 //! and exception must be equal, and the namespace at the end, written down with its sharing of objects.
 //!
 //! `LONGHAUL_PROGRAMS` says how many, 200 by default, and `LONGHAUL_SEED` from which seed on. A failure prints the
-//! program with its seed. Needs the interpreter of `cargo xtask plugins`.
+//! program with its seed. Needs the interpreter of `cargo xtask plugins`. This runs 10,000 programs, and prints how many
+//! steps were not run again:
+//!
+//! ```sh
+//! LONGHAUL_PROGRAMS=10000 cargo nextest run --release -p longhaul --test execution graph_equivalence --no-capture
+//! ```
 
 mod program;
 
@@ -113,8 +118,11 @@ struct Oracle {
     names: String,
 }
 
+/// A number that is none would run another number of programs than was asked for.
 fn number_of(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    let number =
+        |text: String| text.parse::<u64>().unwrap_or_else(|_| panic!("{variable} is `{text}`; write a number"));
+    std::env::var(variable).map_or(default, number)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

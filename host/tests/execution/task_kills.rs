@@ -19,7 +19,7 @@ const PERIOD: Duration = Duration::from_secs(2);
 /// Time from the fires to the kill: enough for a task to begin, and too little for one to end.
 const BEGIN: Duration = Duration::from_millis(900);
 
-/// How long the tasks may take once nothing is killed any more. The longest wait after interruptions is a minute.
+/// Longest time for the tasks once nothing is killed any more. The longest wait after interruptions is a minute.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Works for most of the time between two kills, and counts in its state.

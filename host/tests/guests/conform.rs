@@ -2,13 +2,14 @@
 //! fail.
 
 use crate::common::guests::{guest, guest_of_text};
-use crate::common::{of_this_user, repository};
+use crate::common::{of_this_user, repository, test_cache};
 use longhaul_conform::{Bench, ConformReport, ConformSubject, RuleVerdict, conform, conform_backend, rules};
 use longhaul_core::memory::{Embedded, MemoryBackend};
 use longhaul_core::{Clock, Digest, Limits};
 use longhaul_engine::CompileLimits;
 use longhaul_store::{RedbStore, StoreOptions};
 use longhaul_testkit::{HandClock, Kit};
+use std::path::Path;
 use std::sync::Arc;
 
 fn kit() -> Kit {
@@ -33,9 +34,10 @@ fn of_text(text: &str) -> ConformSubject {
     ConformSubject::new("guest", guest_of_text(text))
 }
 
-/// Holds the rules against every component of a folder below `target/plugins`, as an author does.
+/// Holds the rules against every component of a folder below `target/plugins`, as an author does, with the cache of an
+/// author or another one.
 #[track_caller]
-fn all_pass(folder: &str, at_least: usize) {
+fn all_pass(folder: &str, at_least: usize, cache: Option<&Path>) {
     let folder = repository().join("target/plugins").join(folder);
     let built = folder.read_dir().unwrap_or_else(|error| panic!("run `cargo xtask plugins --tests` first: {error}"));
     let paths = built.map(|entry| entry.expect("readable").path());
@@ -43,6 +45,7 @@ fn all_pass(folder: &str, at_least: usize) {
     assert!(components.len() >= at_least, "{components:?}; run `cargo xtask plugins --tests` first");
     for path in components {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"));
+        command.envs(cache.map(|cache| ("LONGHAUL_CACHE", cache)));
         let output = command.arg("conform").arg(&path).output().expect("it runs");
         let said = [output.stdout, output.stderr].concat();
         assert!(output.status.success(), "{}:\n{}", path.display(), String::from_utf8_lossy(&said));
@@ -51,27 +54,28 @@ fn all_pass(folder: &str, at_least: usize) {
 
 #[test]
 fn every_shipped_plugin_passes() {
-    all_pass("", 7);
+    // The interpreters are compiled there for other tests, too.
+    all_pass("", 7, Some(&test_cache()));
 }
 
 #[test]
 fn every_example_in_rust_passes() {
-    all_pass("sdk/rust", 5);
+    all_pass("sdk/rust", 5, None);
 }
 
 #[test]
 fn every_example_in_python_passes() {
-    all_pass("sdk/python", 5);
+    all_pass("sdk/python", 5, None);
 }
 
 #[test]
 fn every_example_in_javascript_passes() {
-    all_pass("sdk/js", 6);
+    all_pass("sdk/js", 6, None);
 }
 
 #[test]
 fn every_example_in_c_passes() {
-    all_pass("sdk/c", 5);
+    all_pass("sdk/c", 5, None);
 }
 
 #[tokio::test]

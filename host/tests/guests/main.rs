@@ -5,6 +5,7 @@
 mod common;
 
 mod authors;
+mod built;
 mod conform;
 mod contract;
 mod install;

@@ -16,7 +16,7 @@ use std::process::{Command, Output};
 /// The commands of an author, in order; a README's first block of commands has all of them.
 const WAY: [&str; 6] = ["plugin new", "plugin build", "plugin check", "plugin run", "plugin test", "conform"];
 
-/// How a README of an SDK shows plugins.
+/// The form in which the README of an SDK shows plugins.
 struct Sdk {
     /// Below `sdk`, and after `--lang`.
     name: &'static str,

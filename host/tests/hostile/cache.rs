@@ -3,10 +3,14 @@
 use super::{block_on, stays_healthy};
 use crate::common::guests::guest;
 use crate::common::guests::lab::{Lab, engine_with, private_directory};
-use longhaul_engine::CompileLimits;
+use longhaul_core::Digest;
+use longhaul_core::fault::Fault;
+use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
+use longhaul_plugins::LoadedPlugins;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::sync::Arc;
 
 #[test]
 fn compiled_code_that_is_cut_off_or_damaged_is_compiled_anew() {
@@ -121,17 +125,26 @@ fn a_cache_that_others_can_reach_is_refused_with_its_remedy() {
 }
 
 #[test]
-fn many_that_compile_the_same_plugin_at_once_all_get_it() {
+fn of_many_that_need_the_same_plugin_at_once_one_compiles_it_and_all_get_it() {
     let bytes = guest("healthy");
     let directory = private_directory();
-    let cache = directory.path().join("cache");
+    let (cache, starts) = (directory.path().join("cache"), directory.path().join("starts"));
+    // The compiler, with a mark of each of its starts.
+    let line = format!(
+        "echo started >> '{}'; exec '{}' compile-child \"$@\"",
+        starts.display(),
+        env!("CARGO_BIN_EXE_longhaul")
+    );
+    let engine = || {
+        let arguments = ["-c", line.as_str(), "sh"].map(str::to_owned).to_vec();
+        let jail = Jail { program: "/bin/sh".into(), arguments, limits: CompileLimits::default() };
+        let options = EngineOptions { on_demand: true, ..EngineOptions::default() };
+        Engine::new(cache.clone(), jail, &options).unwrap_or_else(|error| panic!("{error}"))
+    };
     block_on(async {
         let lab = Lab::new();
-        let engines: Vec<_> = (0..6)
-            .map(|_| engine_with(cache.clone(), CompileLimits::default()).unwrap_or_else(|error| panic!("{error}")))
-            .collect();
         let mut loads = tokio::task::JoinSet::new();
-        for engine in engines {
+        for engine in (0..6).map(|_| engine()) {
             let bytes = bytes.clone();
             loads.spawn(async move { engine.load("healthy", &bytes).await });
         }
@@ -140,4 +153,25 @@ fn many_that_compile_the_same_plugin_at_once_all_get_it() {
         }
     });
     only_file(&cache);
+    assert_eq!(fs::read_to_string(&starts).expect("it was compiled"), "started\n");
+}
+
+#[test]
+fn a_pinned_plugin_is_read_once_and_no_other_of_its_name_is_taken_for_it() {
+    let (bytes, other) = (guest("healthy"), guest("logs"));
+    let directory = private_directory();
+    block_on(async {
+        let engine = engine_with(directory.path().join("cache"), CompileLimits::default());
+        let engine = engine.unwrap_or_else(|error| panic!("{error}"));
+        let (lab, loaded) = (Lab::new(), LoadedPlugins::default());
+        let pinned = Digest::of(&bytes);
+        let first = loaded.get_pinned(&engine, "healthy", pinned, || Ok(bytes.clone())).await.expect("it loads");
+        let again = loaded.get_pinned(&engine, "healthy", pinned, || panic!("it is read again")).await;
+        assert!(Arc::ptr_eq(&first, &again.expect("it is there")));
+        stays_healthy(&lab, &first).await;
+        let second = loaded.get_pinned(&engine, "healthy", Digest::of(&other), || Ok(other.clone())).await;
+        assert_eq!(second.expect("it loads").digest(), Digest::of(&other));
+        let lost = loaded.get_pinned(&engine, "healthy", Digest::of(b""), || Err(Fault::msg("it is lost"))).await;
+        assert_eq!(lost.err().map(|error| error.to_string()).as_deref(), Some("it is lost"));
+    });
 }

@@ -24,7 +24,7 @@ use longhaul_core::Limits;
 use longhaul_engine::{CallError, LoadError, Plugin};
 use std::time::Duration;
 
-/// How long one call may take before its test fails instead of hanging. Far above what any needs.
+/// Longest time for one call before its test fails instead of hanging. It is far above what any call needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Calls a guest while a healthy one runs beside it, and after it.
@@ -60,7 +60,7 @@ async fn stays_healthy(lab: &Lab, healthy: &Plugin) {
     assert_eq!(ended.log.len(), 1, "its line is in its own log: {:?}", ended.log);
 }
 
-/// How a call ended, without what differs from one machine to the next.
+/// The end of a call as text, without what differs from one machine to the next.
 fn told(ended: &Ended) -> String {
     match &ended.answer {
         Ok(Ok(output)) if output.len() > 100 => format!("answered {} bytes", output.len()),

@@ -1,7 +1,10 @@
-//! A host in operation: resources, backups, audit, cleaning, the doctor, notifications and telemetry.
+//! A host in operation: resources, backups, state in PostgreSQL, audit, cleaning, the doctor, notifications and
+//! telemetry.
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../crates/postgres/tests/support/server.rs"]
+mod postgres_server;
 
 mod audit;
 mod backup;
@@ -9,6 +12,7 @@ mod doctor;
 mod gc;
 mod notify;
 mod packaging;
+mod postgres;
 mod resources;
 mod stored;
 mod telemetry;
@@ -19,7 +23,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-/// How long something may take to be seen before its test fails.
+/// Longest time for something to be seen before its test fails.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 const TWO: &str = "# Two\n

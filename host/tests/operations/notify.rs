@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long a scheduler may take for what a test has it do.
+/// Longest time for a scheduler to do what a test asks of it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A project with one call that asks, and this `[notify]`, in which `{notifications}` is a file beside the project.

@@ -1,10 +1,12 @@
 //! The files of `packaging/` against what they name, and the log of an installed service.
 
+use crate::common::lab::Lab;
 use crate::common::{self, repository};
 use crate::passing;
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 #[test]
 fn the_log_goes_into_a_file_as_json_when_that_is_asked_for() {
@@ -22,6 +24,42 @@ fn the_log_goes_into_a_file_as_json_when_that_is_asked_for() {
     }
     let wrong = lab.start_with(&["runs"], &[("LONGHAUL_LOG_FORMAT", "xml")]).wait();
     common::refused(&wrong, &["LONGHAUL_LOG_FORMAT", "`json`"]);
+}
+
+/// A copy of the program, with the arguments and the environment of the program itself.
+fn copied_program(lab: &Lab, copy: &Path, args: &[&str]) -> Command {
+    let own = lab.command(args);
+    let program = Path::new(own.get_program());
+    fs::hard_link(program, copy).or_else(|_| fs::copy(program, copy).map(drop)).expect("a copy");
+    let mut command = Command::new(copy);
+    command.args(own.get_args()).stdin(Stdio::null());
+    command.current_dir(own.get_current_dir().expect("the lab sets it"));
+    for (name, value) in own.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
+}
+
+/// An update renames the new program into the place of the one that runs.
+#[test]
+fn a_server_whose_program_is_replaced_goes_on_and_the_next_command_says_so() {
+    let lab = Lab::empty();
+    let program = lab.path("longhaul");
+    let mut server = lab.start_command(copied_program(&lab, &program, &["serve", "--listen", "127.0.0.1:0"]));
+    server.wait_for("serving at");
+    let ran = lab.run(&["runs"]).expect(0);
+    assert!(!ran.stderr.contains("was replaced"), "{}", ran.said());
+    let new = lab.path("longhaul.new");
+    fs::write(&new, "the new program").expect("ours");
+    fs::rename(&new, &program).expect("ours");
+    let ran = lab.run(&["runs"]).expect(0);
+    let note = format!("note: process {} answers, and its program was replaced since it started", server.pid());
+    assert!(ran.stderr.contains(&note), "{}", ran.said());
+    assert_eq!(ran.error_lines(), 1, "{}", ran.said());
+    assert!(server.kill(), "it goes on");
 }
 
 #[test]
@@ -97,4 +135,18 @@ fn the_container_file_names_what_is_there() {
     let minimum: toml::Table = minimum.parse().expect("cargo reads it");
     let version = minimum["workspace"]["package"]["rust-version"].as_str().expect("text").to_owned();
     assert!(of("FROM")[0].contains(&format!("rust:{version}")), "the compiler that the workspace asks for");
+}
+
+#[test]
+fn the_settings_of_the_composed_servers_are_what_the_program_reads() {
+    let text = fs::read_to_string(repository().join("packaging/compose.yml")).expect("there");
+    let (_, settings) = text.split_once("    content: |\n").expect("the settings stand in the file");
+    let settings: String =
+        settings.lines().map_while(|line| line.strip_prefix("      ")).map(|line| format!("{line}\n")).collect();
+    let folder = tempfile::tempdir().expect("a directory");
+    fs::write(folder.path().join("server.toml"), settings).expect("ours");
+    let store = longhaul_config::server::store(folder.path()).expect("in order").expect("a database");
+    let variable = store.password_env.expect("a password");
+    assert_eq!(text.matches(&format!("${{{variable}:?}}")).count(), 2, "both sides have the password");
+    assert!(store.url.contains("@database/") && text.contains("\n  database:\n    image: postgres:"), "{}", store.url);
 }

@@ -162,6 +162,18 @@ fn what_a_checkpoint_says_is_not_believed() {
     common::refused(&other.run(&["checkpoint", "import", file.to_str().expect("text")]), &["is here already"]);
 }
 
+#[test]
+fn an_archived_run_is_in_the_list_where_it_is_imported() {
+    let lab = gated::lab(&json!([gated::post("a")]), &json!([]));
+    lab.run(&["run"]).expect(5);
+    let run = the_run(&lab);
+    lab.run(&["pause", &run]).expect(0);
+    lab.run(&["runs", "archive", &run]).expect(0);
+    assert!(lab.runs().is_empty());
+    let other = moved(&lab, &run);
+    assert_eq!(other.runs(), [run]);
+}
+
 /// A checkpoint whose own longhaul.toml had another name used to take the place of the configuration here: its command
 /// ran at a notification.
 #[test]

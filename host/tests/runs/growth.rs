@@ -19,7 +19,7 @@ const TOGETHER: usize = 5;
 /// The session that later ones are compared with.
 const EARLY: usize = 10;
 
-/// How much more a late session may cost.
+/// The most that a late session may cost, as a multiple of an early one.
 const GROWTH_MAX: f64 = 1.5;
 
 const CONFIG: &str = r#"
@@ -189,7 +189,7 @@ fn a_late_session_costs_the_store_no_more_than_an_early_one() {
 /// The default number of steps.
 const STEPS: usize = 150;
 
-/// How many more bytes a late step may store: its number has more digits.
+/// The most bytes that a late step may store, as a multiple of an early one: its number has more digits.
 const STEP_GROWTH_MAX: f64 = 1.05;
 
 #[test]

@@ -1,11 +1,11 @@
-//! How far a run goes that a kill cut off. What a project is from its first file to its end is in `tests/scenarios`.
+//! Projects whose runs a kill cut off. The states of a project from its first file to its end are in `tests/scenarios`.
 
 use crate::common::lab::Lab;
 use serde_json::Value;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// How long a server may take for what a test has it do.
+/// Longest time for a server to do what a test asks of it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Name, status, and features of each project, the latest first.

@@ -163,7 +163,7 @@ fn a_run_that_works_is_paused_first_and_what_was_under_way_is_begun_anew() {
     assert_eq!(leftovers(&lab), Vec::<String>::new());
 }
 
-/// Whether all of a revert happened, or none of it.
+/// True when all of a revert happened, or none of it.
 #[track_caller]
 fn is_whole(lab: &Lab, point: &str, first: &str) -> bool {
     // The first command afterwards finishes what was begun.

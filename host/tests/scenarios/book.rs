@@ -50,7 +50,7 @@ struct Block {
     line: usize,
     /// The words behind the fence.
     info: String,
-    /// Why it does not run, from the line before it.
+    /// The reason for which it does not run, from the line before it.
     reason: Option<String>,
     code: String,
 }

@@ -4,6 +4,8 @@ use crate::common::lab::{Lab, Ran};
 use crate::common::refused;
 use crate::common::terminal::Terminal;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// The subjects of the demo's commits, the newest first.
 const COMMITS: [&str; 3] = ["mean of a list", "Celsius to Fahrenheit", "factorial of a number"];
@@ -46,7 +48,7 @@ fn the_demo_is_killed_and_resumed_and_nothing_is_done_twice() {
 #[test]
 fn the_demo_asks_a_person_at_the_terminal() {
     let lab = Lab::empty();
-    let mut terminal = Terminal::start(&lab, &["onboard"], &[]);
+    let mut terminal = Terminal::start(&lab, &["onboard", "--directory", "my demo"], &[]);
     terminal.wait_for("a number or a name [recorded]:", 1);
     terminal.types("nonsense");
     terminal.wait_for("`nonsense` is none of them", 1);
@@ -58,6 +60,7 @@ fn the_demo_asks_a_person_at_the_terminal() {
     let (status, screen) = terminal.wait();
     assert!(status.success(), "{screen}");
     assert!(!screen.contains("SIGKILL"), "{screen}");
+    assert!(screen.contains("/my demo' diff"), "a shell can read the path:\n{screen}");
     for subject in COMMITS {
         assert!(screen.contains(subject), "no `{subject}` in:\n{screen}");
     }
@@ -69,7 +72,20 @@ fn a_demo_that_cannot_be_made_is_refused_in_a_line() {
     refused(&run(&lab, &["onboard"]), &["no person can be asked", "--yes"]);
     refused(&run(&lab, &["--json", "onboard"]), &["no person can be asked", "--yes"]);
     refused(&run(&lab, &["onboard", "--yes", "--provider", "nobody"]), &["no provider `nobody`", "recorded"]);
+    let mut command = lab.command(&["onboard", "--yes", "--provider", "recorded", "--directory"]);
+    command.arg(OsStr::from_bytes(b"demo-\xff"));
+    refused(&lab.start_command(command).wait(), &["bytes that are not UTF-8 in its path", "rename it"]);
     assert!(!lab.path("longhaul-demo").exists(), "nothing is left behind");
+}
+
+/// It used to advise a resume, which found no run.
+#[test]
+fn a_demo_whose_run_never_began_goes_on_with_a_run() {
+    let lab = Lab::empty();
+    std::fs::write(lab.path("file"), "").expect("ours");
+    let ran = lab.run_at(&lab.path("file"), &["onboard", "--yes", "--provider", "recorded"]).expect(1);
+    let last = ran.stderr.lines().last().unwrap_or_default();
+    assert!(last.contains("go on with: longhaul --project ") && last.ends_with("/longhaul-demo run"), "{}", ran.said());
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //!
 //! Chromium has to be there, which `cargo xtask test` sees to; Node.js is fetched where it is missing. `playwright-core`
 //! and `axe-core` are installed by npm into the cache of the tests, in the versions of `page/package-lock.json`. Pictures
-//! are kept in `target/tmp/page`.
+//! of all views are kept as `NAME-THEME-WIDTH.png` in the directory that `LONGHAUL_PAGE_SCREENSHOTS` names, or in
+//! `target/tmp/page-screenshots`; the test prints which.
 
 use crate::common::lab::Lab;
 use crate::common::node::{modules, node};
@@ -77,12 +78,17 @@ fn a_person_starts_watches_answers_edits_and_reads_on_the_page_and_it_outlives_i
         "command": started_as(&lab.command(&[])),
         "modules": modules(TESTS),
         "chromium": chromium(),
-        "artifacts": of_this_user("page"),
+        "artifacts": pictures(),
         "model_port": model_port,
         "project": "kept",
     });
     let file = repository().join(TESTS).join("flows.test.mjs");
     pass(&[file], &[("PAGE_GIVEN", given.to_string())]);
+}
+
+/// The directory of the pictures.
+fn pictures() -> PathBuf {
+    std::env::var_os("LONGHAUL_PAGE_SCREENSHOTS").map_or_else(|| of_this_user("page-screenshots"), PathBuf::from)
 }
 
 /// The agent asks a slow model, and is asked about before it tells the world anything.

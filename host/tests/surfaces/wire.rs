@@ -18,6 +18,8 @@ const NOT_COMPARED: &[(&str, &str)] = &[
     ("/api/v1/costs", "sums up ledgers, which `status` prints"),
     ("/api/v1/events/stream", "is a stream"),
     ("/api/v1/runs/{run}/events/stream", "is a stream"),
+    ("/api/v1/graphs/{graph}/output", "is a stream"),
+    ("/api/v1/runs/{run}/trajectories/export", "is lines of JSON, which `trajectories export` writes to a file"),
 ];
 
 /// A project whose agent proposes a feature, writes a file, and asks before it tells the server.
@@ -52,7 +54,7 @@ iterations_max = 1
 
 const GOAL: &str = "# Goal\n\n## Feature: the first\n- id: one\n- criterion: it is fine\n\nDo it.\n";
 
-/// How two forms of a resource are compared.
+/// The rule by which two forms of a resource are compared.
 enum By {
     /// Equality.
     Value,
@@ -99,6 +101,7 @@ fn lab() -> Lab {
     fs::write(lab.path("hello.py"), "print('hello')\n").expect("ours");
     let source = lab.path("hello.py").display().to_string();
     lab.run(&["agent", "add", "one", "--python", &source, "--description", "says hello"]).expect(0);
+    lab.run(&["exec", &source, "--session", "kept"]).expect(0);
     lab.run(&["schedule", "add", "yearly", "--agent", "one", "--cron", "0 0 1 1 *"]).expect(0);
     // No scheduler works yet, so the task waits, and is withdrawn.
     lab.run(&["schedule", "run-now", "yearly"]).expect(0);
@@ -131,7 +134,7 @@ fn ended(web: &Web) -> String {
     task
 }
 
-fn rows(run: &str, approval: &str, task: &str) -> Vec<Row> {
+fn rows(run: &str, approval: &str, task: &str, commit: &str) -> Vec<Row> {
     let of_run = |rest: &str| format!("/api/v1/runs/{run}{rest}");
     let invocation = "f-one/1/generate";
     vec![
@@ -139,6 +142,11 @@ fn rows(run: &str, approval: &str, task: &str) -> Vec<Row> {
         list("/api/v1/runs", "/api/v1/runs", &["runs"]),
         row("/api/v1/runs/{run}", &of_run(""), &["status", run]),
         row("/api/v1/runs/{run}/log", &of_run("/log"), &["log", "--run", run]),
+        row(
+            "/api/v1/runs/{run}/commits/{commit}",
+            &of_run(&format!("/commits/{commit}")),
+            &["log", commit, "--run", run],
+        ),
         Row { printed_at: "/ledger", ..row("/api/v1/runs/{run}/ledger", &of_run("/ledger"), &["status", run]) },
         row("/api/v1/runs/{run}/report", &of_run("/report?format=json"), &["report", run]),
         list("/api/v1/runs/{run}/features", &of_run("/features"), &["features", run]),
@@ -206,6 +214,7 @@ fn rows(run: &str, approval: &str, task: &str) -> Vec<Row> {
         Row { at: "/steps/0", ..row("/api/v1/graphs/{graph}", "/api/v1/graphs/answer", &["graph", "show", "answer"]) },
         Row { by: By::Shape, ..row("/api/v1/resources", "/api/v1/resources", &["ps"]) },
         list("/api/v1/plugins", "/api/v1/plugins?limit=1000", &["plugin", "list"]),
+        list("/api/v1/exec/sessions", "/api/v1/exec/sessions", &["exec", "--sessions"]),
     ]
 }
 
@@ -215,7 +224,9 @@ fn a_command_prints_as_json_what_http_answers_about_the_same_resource() {
     let web = Web::start(&lab);
     let (run, approval) = completed(&lab, &web);
     let task = ended(&web);
-    let rows = rows(&run, &approval, &task);
+    let log = web.get(&format!("/api/v1/runs/{run}/log")).expect(200).json();
+    let commit = log["commits"][0]["commit"].as_str().expect("the run committed");
+    let rows = rows(&run, &approval, &task, commit);
     let named: BTreeSet<&str> =
         rows.iter().map(|row| row.path).chain(NOT_COMPARED.iter().map(|(path, _)| *path)).collect();
     assert_eq!(

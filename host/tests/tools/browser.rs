@@ -1,6 +1,6 @@
 //! The browser in a run: asked about before it acts, and gone with the host. Chromium has to be installed.
 
-#[path = "../../crates/browser/tests/support/site.rs"]
+#[path = "../../crates/browser/tests/it/site.rs"]
 mod site;
 
 use crate::common::gated::{answer, answers, error, the_open};

@@ -2,6 +2,7 @@
 
 use crate::common;
 use crate::common::gated::{answer, answers, the_open};
+use crate::common::guests::guest_of_text;
 use crate::common::in_toml;
 use crate::common::lab::Lab;
 use serde_json::{Value, json};
@@ -270,4 +271,88 @@ fn a_program_that_less_than_the_full_sandbox_held_is_told_once_in_a_run_and_in_i
     assert_eq!(events.lines().filter(|line| line.contains("\"warning\"") && told(line)).count(), 1, "{events}");
     assert!(told(&lab.run(&["report", "--format", "json"]).expect(0).stdout));
     lab.run(&["replay"]).expect(0);
+}
+
+#[test]
+fn native_python_works_in_the_tree_which_it_only_reads() {
+    let tools = "[tools.python]\nplugin = \"python\"\nruntime = \"native\"\nsettings = { timeout_ms = 60000 }\n";
+    let look = "import os, sys\nprint(os.path.exists('GOAL.md'), sys.stdin.read(), CONTEXT['n'])";
+    let check = "import helper\ndef test_x(): assert helper.x == 1";
+    let calls = json!([
+        call("python", "run", &json!({ "source": look, "stdin": "in", "context": { "n": 2 } })),
+        call("python", "run", &json!({ "source": "open('new.txt', 'w')" })),
+        call("python", "check", &json!({ "source": check, "files": { "helper.py": "x = 1" } })),
+        call("python", "check", &json!({ "source": check, "files": { "helper.py": "x = 2" } })),
+        call("python", "run", &json!({ "source": "while True: pass", "timeout": 1.5 })),
+        call("python", "run", &json!({ "source": "1", "files": { "../up.py": "" } })),
+        call("python", "exec", &json!({ "source": "1" })),
+    ]);
+    let lab = lab(tools, &calls);
+    lab.run(&["run"]).expect(0);
+    let answers = answers(&lab);
+    let [looked, written, passed, failed, late, outside, unknown] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!((&looked["stdout"], &looked["exit_code"]), (&json!("True in 2\n"), &json!(0)), "{looked}");
+    assert_eq!(written["exit_code"], 1, "{written}");
+    assert_eq!((&passed["passed"], &failed["passed"]), (&json!(true), &json!(false)), "{passed} {failed}");
+    assert_eq!(late["exit_code"], -1, "{late}");
+    assert!(text(&late["stderr"]).ends_with("Timeout after 1.5 seconds\n"), "{late}");
+    assert!(outside.to_string().contains("`../up.py` is no file name"), "{outside}");
+    assert!(unknown.to_string().contains("exec"), "{unknown}");
+    lab.run(&["replay"]).expect(0);
+}
+
+/// A tool that says who it is, whatever it is called with: in its output, and in its answer.
+const STAND_IN: &str = r#";; tool
+(import "wasi:cli/stdout@0.2.12" "get-stdout" (func $stdout (result i32)))
+(import "wasi:io/streams@0.2.12" "[method]output-stream.blocking-write-and-flush"
+  (func $print (param i32 i32 i32 i32)))
+(data (i32.const 2048) "the stand-in\0a")
+(data (i32.const 2080) "run")
+(data (i32.const 2096) "{\22type\22:\22object\22}")
+(data (i32.const 4096) "ANSWER")
+(func $describe (result i32)
+  (i32.store (i32.const 600) (i32.const 2080)) (i32.store (i32.const 604) (i32.const 3))
+  (i32.store (i32.const 608) (i32.const 2048)) (i32.store (i32.const 612) (i32.const 12))
+  (i32.store (i32.const 616) (i32.const 2096)) (i32.store (i32.const 620) (i32.const 17))
+  (i32.store (i32.const 512) (i32.const 2080)) (i32.store (i32.const 516) (i32.const 3))
+  (i32.store (i32.const 520) (i32.const 2048)) (i32.store (i32.const 524) (i32.const 12))
+  (i32.store (i32.const 528) (i32.const 600)) (i32.store (i32.const 532) (i32.const 1))
+  (i32.const 512))
+(func $body (param i32 i32 i32 i32) (result i32 i32)
+  (call $print (call $stdout) (i32.const 2048) (i32.const 13) (i32.const 3000))
+  (i32.const 4096) (i32.const LENGTH))
+"#;
+
+/// The component of [`STAND_IN`], whose answer a job, a step of a session, a step of a graph and an agent can read.
+fn stand_in() -> Vec<u8> {
+    let answer = json!({
+        "exit_code": 0, "result": "the stand-in", "groups": [], "deleted": [], "reads": [], "all": false,
+        "rebound": [], "files": [], "written": [], "unkept": [], "values": {}
+    });
+    let answer = answer.to_string();
+    let text = STAND_IN.replace("LENGTH", &answer.len().to_string()).replace("ANSWER", &answer.replace('"', "\\22"));
+    guest_of_text(&text)
+}
+
+#[test]
+fn a_python_of_the_users_own_is_taken_by_code_sessions_graphs_and_agents_alike() {
+    let lab = lab("[tools.python]\nplugin = \"python\"\n", &json!([call("python", "run", &json!({ "source": "1" }))]));
+    let (own, job) = (lab.path("own"), lab.path("job.py"));
+    std::fs::create_dir(&own).expect("ours");
+    std::fs::write(own.join("python.wasm"), stand_in()).expect("ours");
+    let source = "print('the shipped one')";
+    std::fs::write(&job, source).expect("ours");
+    let (job, shipped) = (job.to_str().expect("plain"), common::repository().join("target/plugins"));
+    let searched = std::env::join_paths([own, shipped.clone(), shipped.join("tests")]).expect("no colon in it");
+    let searched = [("LONGHAUL_PLUGINS", searched.to_str().expect("plain"))];
+    let run = |args: &[&str]| lab.start_with(args, &searched).wait().expect(0);
+    run(&["graph", "new", "sums"]);
+    run(&["graph", "add", "sums", "one", "--source", source]);
+    for args in [&["exec", job][..], &["exec", job, "--session", "kept"], &["graph", "run", "sums"]] {
+        let stdout = run(args).stdout;
+        assert!(stdout.contains("the stand-in") && !stdout.contains("the shipped one"), "{args:?}: {stdout}");
+    }
+    run(&["run"]);
+    let answers = answers(&lab);
+    assert_eq!(answers[0]["result"], "the stand-in", "{answers:?}");
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 pub(crate) struct Settings {
     /// Longest line why. Default 200.
     pub(crate) why_chars_max: usize,
-    /// How much of a failing check's output, from its end, goes back to the agent. Default 1500.
+    /// The most characters of a failing check's output, from its end, that go back to the agent. Default 1500.
     pub(crate) issue_chars_max: usize,
 }
 

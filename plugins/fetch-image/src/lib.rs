@@ -42,7 +42,7 @@ struct Settings {
     body_bytes_max: usize,
     /// Default 5, at most 10.
     redirects_max: u32,
-    /// How long a connection, the first byte and each further one may take. Default 15 000.
+    /// Longest wait in milliseconds for the connection, for the first byte and for each further one. Default 15 000.
     timeout_ms: u64,
 }
 

@@ -29,7 +29,7 @@ struct FileChange {
     before: Option<String>,
     /// None: the file goes.
     after: Option<String>,
-    /// How long the file will be.
+    /// The size of the file after the change.
     bytes: usize,
     lines_added: usize,
     lines_removed: usize,
@@ -302,7 +302,7 @@ impl Planner<'_> {
         Ok(Planned { change: Change { files }, contents: Vec::new() })
     }
 
-    /// How long the file is.
+    /// The size of the file in bytes, which must exist.
     fn must_be(&self, path: &RelativePath) -> Result<u64, ToolError> {
         let stat = disk::stat(self.root, path)?;
         stat.map(|stat| stat.size).ok_or_else(|| ToolError::Failed(format!("`{path}` does not exist")))

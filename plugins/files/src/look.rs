@@ -122,7 +122,7 @@ fn lines_of(root: &Descriptor, path: &RelativePath, query: &text::Query, room: u
     content.map_or_else(Vec::new, |(_, content)| text::matches(&path.to_string(), content, query, room))
 }
 
-/// Whether a pattern means this file: by its whole path if the pattern has a `/`, else by its name.
+/// True when a pattern means this file: by its whole path if the pattern has a `/`, else by its name.
 fn is_named(pattern: &str, path: &RelativePath) -> bool {
     match pattern {
         "" => true,

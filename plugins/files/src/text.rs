@@ -112,7 +112,7 @@ pub(crate) fn matches(path: &str, content: &str, query: &Query, max: usize) -> V
 
 const LINE_CHARS_MAX: usize = 200;
 
-/// Whether `text` matches `pattern`, where `*` is any characters and `?` is one.
+/// True when `text` matches `pattern`, where `*` is any characters and `?` is one.
 ///
 /// Goes back only to the last `*`, so a hostile pattern costs length times length, not more.
 pub(crate) fn glob(pattern: &str, text: &str) -> bool {

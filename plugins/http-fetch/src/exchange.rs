@@ -203,7 +203,7 @@ fn redirected(outgoing: &mut Outgoing, to: String) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Whether the connection was lost after the request may have arrived.
+/// True when the connection was lost after the request may have arrived.
 fn is_lost(code: &ErrorCode) -> bool {
     matches!(
         code,

@@ -34,7 +34,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<String, String> {
     config.dom_to_render_tree(&dom).and_then(|tree| config.render_to_string(tree, WIDTH)).map_err(unread)
 }
 
-/// Whether nodes are within each other more than `max` times. Takes no stack.
+/// True when nodes are within each other more than `max` times. Takes no stack.
 fn is_deeper(dom: &html2text::RcDom, max: usize) -> bool {
     let mut level = vec![dom.document.clone()];
     for _ in 0..=max {

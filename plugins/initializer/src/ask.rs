@@ -132,7 +132,7 @@ pub(crate) fn options(settings: &Settings, attempt: u32, format: ReplyFormat) ->
     }
 }
 
-/// Whether the evaluator has nothing but checks.
+/// True when the evaluator has nothing but checks.
 fn checks_only(goal: &Goal) -> bool {
     let context: Value = serde_json::from_str(&goal.context).unwrap_or_default();
     context["judged_by"] == "checks"

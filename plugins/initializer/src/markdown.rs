@@ -310,7 +310,7 @@ fn keyed(line: &str) -> Option<(String, &str)> {
     (!is_address).then(|| (key.trim().to_ascii_lowercase().replace(['_', '-'], " "), value.trim()))
 }
 
-/// Whether a word was probably meant for a key: its beginning, the key with another ending, or one slip away.
+/// True when a word was probably meant for a key: its beginning, the key with another ending, or one slip away.
 fn is_close(word: &str, key: &str) -> bool {
     const SAME_CHARS_MIN: usize = 4;
     let same = word.bytes().zip(key.bytes()).take_while(|(one, other)| one == other).count();

@@ -22,9 +22,9 @@ pub(crate) enum UseModel {
 pub(crate) struct Settings {
     /// When to ask the model. Default `auto`.
     pub(crate) model: UseModel,
-    /// How often the model is asked for one plan. Default 3, at most 10.
+    /// The most requests to the model for one plan. Default 3, at most 10.
     pub(crate) tries_max: u32,
-    /// How many features a plan of the model may have. Default 200.
+    /// The most features of a plan of the model. Default 200.
     pub(crate) features_max: usize,
     /// Default: the model's own in the first try, and 0.2 in each further one.
     pub(crate) temperature: Option<f32>,

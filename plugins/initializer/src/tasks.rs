@@ -26,7 +26,7 @@ to 1 how sure you are of the answer. Reply with JSON only.";
 /// Characters of one answer that a model is shown.
 const ANSWER_CHARS_MAX: usize = 8_000;
 
-/// Whether a goal is an ask and not a project.
+/// True when a goal is an ask and not a project.
 pub(crate) fn is_ask(goal: &Goal) -> bool {
     serde_json::from_str::<Value>(&goal.context).is_ok_and(|context| context["kind"] == "ask")
 }

@@ -71,7 +71,7 @@ def _see_nothing(app):
             return importlib.machinery.PathFinder.find_spec(name, path, target) if is_library else None
 
     app._FINDERS = (importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter, Library())
-    app._start_instance = lambda: False
+    app._start_instance = lambda: (False, False)
     os.path.isdir = lambda path: False
 
 

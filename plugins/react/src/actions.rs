@@ -24,8 +24,8 @@ use crate::settings::{Calls, Settings};
 const STEPS_ON_CODE: u32 = 50;
 const STEPS: u32 = 10;
 
-/// How often in a row the model may end its turn with failing checks before it is taken at its word: it may know that
-/// a check cannot pass.
+/// Times in a row that the model may end its turn with failing checks before its end is accepted: it may know that a
+/// check cannot pass.
 const ENDS_MAX: u32 = 3;
 
 pub(crate) fn run(task: &Task, settings: &Settings) -> Result<Outcome, Error> {
@@ -90,7 +90,7 @@ struct Done {
     log: Vec<String>,
 }
 
-/// How many lines of [`Done::log`] go into a hand-off.
+/// The most lines of [`Done::log`] in a hand-off.
 const LOG_LINES_MAX: usize = 40;
 
 impl Driver for Agent<'_> {

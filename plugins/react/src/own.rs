@@ -57,7 +57,7 @@ impl Own {
         Some(ToolCall { tool: OWN.to_owned(), function: name.to_owned(), arguments: arguments.to_string() })
     }
 
-    /// Whether a call is one of the agent itself.
+    /// True when a call is one of the agent itself.
     pub(crate) fn is_own(call: &ToolCall) -> bool {
         call.tool == OWN
     }

@@ -3,7 +3,7 @@
 use longhaul_sdk::conversation::Options;
 use serde::Deserialize;
 
-/// How the agent works.
+/// The way in which the agent works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Style {
@@ -14,7 +14,7 @@ pub(crate) enum Style {
     File,
 }
 
-/// How the model names its actions in the style `actions`.
+/// The form in which the model names its actions in the style `actions`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Calls {
@@ -48,7 +48,7 @@ pub(crate) struct Settings {
     pub(crate) prefill: bool,
     /// Style `file`: run the pinned checks after writing and try again. Default false.
     pub(crate) self_check: bool,
-    /// Style `actions`: how many replies of the model, at most 200. Default 50 on a repository, else 10.
+    /// Style `actions`: the most replies of the model, at most 200. Default 50 on a repository, else 10.
     pub(crate) steps_max: Option<u32>,
     /// Replies in a row that cannot be used; in the style `file` also writings. Default 3, at most 20.
     #[serde(alias = "max_tries")]
@@ -61,7 +61,7 @@ pub(crate) struct Settings {
     pub(crate) seed: u32,
     /// Default: the operator's limit.
     pub(crate) output_tokens_max: Option<u32>,
-    /// How much of a tool's answer the model sees, in characters. Default 4000.
+    /// The most characters of a tool's answer that the model sees. Default 4000.
     pub(crate) observation_chars_max: usize,
 }
 

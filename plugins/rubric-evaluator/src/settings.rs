@@ -14,13 +14,13 @@ pub(crate) struct Settings {
     pub(crate) seed: u32,
     /// Default: the operator's limit.
     pub(crate) output_tokens_max: Option<u32>,
-    /// How often the model is asked for one verdict. Default 3, at most 10.
+    /// The most requests to the model for one verdict. Default 3, at most 10.
     pub(crate) tries_max: u32,
-    /// How much of the output and the evidence the model sees, in characters. Default 24000.
+    /// The most characters of the output and the evidence that the model sees. Default 24000.
     pub(crate) evidence_chars_max: usize,
     /// Longest line why. Default 200.
     pub(crate) why_chars_max: usize,
-    /// How much of a failing check's output, from its end, goes back to the agent. Default 1500.
+    /// The most characters of a failing check's output, from its end, that go back to the agent. Default 1500.
     pub(crate) issue_chars_max: usize,
 }
 

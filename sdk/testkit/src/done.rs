@@ -122,7 +122,7 @@ impl Done {
         }
     }
 
-    /// Whether it accepted its input and returned a value, even one that breaks the contract.
+    /// True when it accepted its input and returned a value, even one that breaks the contract.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         matches!(self.ending, Ending::Returned(_)) || self.breach().is_some()

@@ -1,4 +1,4 @@
-//! The journal of one call, kept in memory and listened to: what was asked, and what came back.
+//! The journal of one call, kept in memory: requests and their answers, in order, which a test can read.
 //!
 //! A guest that sleeps does not make a test wait: the clock is moved to the end of the sleep.
 

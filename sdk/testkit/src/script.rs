@@ -359,7 +359,7 @@ pub(crate) trait Answer {
     /// The text that a request must contain, and the number of times that this answer is given.
     fn terms(&self) -> (Option<&str>, Option<u32>);
 
-    /// Whether a request gets it that was given `given` times before.
+    /// True when a request gets it that was given `given` times before.
     fn fits(&self, request: &str, given: u32) -> bool {
         let (when, times) = self.terms();
         let times = times.unwrap_or(u32::from(when.is_none()));

@@ -15,7 +15,7 @@ use std::process::Command;
 /// The release of Debian in the root.
 const SUITE: &str = "bookworm";
 
-/// What is tried in the root; the first command that fails ends it.
+/// The commands that are tried in the root; the first one that fails ends the test.
 const TRY: &str = r#"
 set -eu
 mount -t proc proc /proc

@@ -26,7 +26,7 @@ struct Part {
     functions: Vec<(String, String)>,
     /// Types, with the word that begins them, and their documentation.
     types: Vec<(String, String)>,
-    /// What a world includes, imports and exports, with that word.
+    /// The interfaces that a world includes, imports and exports, each with that word.
     links: Vec<(String, String)>,
 }
 

@@ -76,6 +76,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-listen",
             "longhaul-mcp",
             "longhaul-models",
+            "longhaul-packages",
             "longhaul-plugins",
             "longhaul-records",
             "longhaul-report",
@@ -98,6 +99,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-home",
             "longhaul-mcp",
             "longhaul-models",
+            "longhaul-postgres",
             "longhaul-redis",
             "longhaul-resources",
             "longhaul-sandbox",
@@ -111,7 +113,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("longhaul-egress", &["longhaul-core"]),
     ("longhaul-embeddings", &["longhaul-core"]),
     ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core", "longhaul-sandbox"]),
-    ("longhaul-exec", &["longhaul-capabilities", "longhaul-core", "longhaul-engine", "longhaul-home"]),
+    (
+        "longhaul-exec",
+        &[
+            "longhaul-capabilities",
+            "longhaul-core",
+            "longhaul-egress",
+            "longhaul-engine",
+            "longhaul-home",
+            "longhaul-sandbox",
+        ],
+    ),
     ("longhaul-fuzz", &["*"]),
     ("longhaul-graph", &["longhaul-core"]),
     ("longhaul-graph-runner", &["longhaul-api", "longhaul-core", "longhaul-exec", "longhaul-graph", "longhaul-home"]),
@@ -169,6 +181,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-security",
         ],
     ),
+    ("longhaul-packages", &["longhaul-build", "longhaul-core"]),
     (
         "longhaul-plugins",
         &[
@@ -180,12 +193,14 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-egress",
             "longhaul-engine",
             "longhaul-home",
+            "longhaul-packages",
             "longhaul-records",
             "longhaul-sandbox",
             "longhaul-security",
             "longhaul-toolbox",
         ],
     ),
+    ("longhaul-postgres", &["longhaul-core"]),
     (
         "longhaul-preflight",
         &[
@@ -336,6 +351,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("longhaul-shipped", &["longhaul-core"]),
     ("longhaul-store", &["longhaul-core"]),
+    ("longhaul-store-tests", &["longhaul-core"]),
     ("longhaul-telemetry", &["longhaul-core", "longhaul-egress"]),
     (
         "longhaul-testkit",
@@ -349,6 +365,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-config",
             "longhaul-core",
             "longhaul-egress",
+            "longhaul-exec",
             "longhaul-harness",
             "longhaul-home",
             "longhaul-mcp",

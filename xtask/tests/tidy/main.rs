@@ -16,3 +16,4 @@ mod packages;
 mod texts;
 mod tokens;
 mod tree;
+mod unit_tests;

@@ -1,4 +1,4 @@
-//! The modules of a crate, read from its text: what each defines, what it brings into scope, which paths it names.
+//! The modules of a crate, read from its text: the items, the imports and the paths of each.
 //!
 //! The text is read as tokens, so that the bodies of macros are read as code. Macros are not expanded, and what is
 //! compiled for tests alone is left out, with its files.

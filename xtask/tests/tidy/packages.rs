@@ -27,13 +27,19 @@ pub struct Target {
     pub kind: String,
     pub name: String,
     pub source: PathBuf,
+    /// True when cargo builds it for its unit tests.
+    pub tested: bool,
 }
 
 impl Package {
     /// The root files of the library and of each program.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
-        let built = self.targets.iter().filter(|target| target.kind == "lib" || target.kind == "bin");
-        built.map(|target| target.source.as_path())
+        self.built().map(|target| target.source.as_path())
+    }
+
+    /// The library and each program.
+    pub fn built(&self) -> impl Iterator<Item = &Target> {
+        self.targets.iter().filter(|target| target.kind == "lib" || target.kind == "bin")
     }
 }
 
@@ -62,7 +68,12 @@ fn dependency(one: &Value) -> Dependency {
 }
 
 fn target(one: &Value) -> Target {
-    Target { kind: text(&one["kind"][0]), name: text(&one["name"]), source: text(&one["src_path"]).into() }
+    Target {
+        kind: text(&one["kind"][0]),
+        name: text(&one["name"]),
+        source: text(&one["src_path"]).into(),
+        tested: one["test"].as_bool().expect("cargo says it of each target"),
+    }
 }
 
 fn list<T>(value: &Value, read: fn(&Value) -> T) -> Vec<T> {

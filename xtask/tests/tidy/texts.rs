@@ -33,9 +33,9 @@ const REGISTRIES: [[&str; 2]; 8] = [
 ];
 
 #[test]
-fn only_the_wiring_names_the_store() {
+fn only_what_opens_stores_names_one() {
     let named = rust_files("host/src").filter(|path| read(path).contains("RedbStore")).map(|path| shown(&path));
-    assert_eq!(named.collect::<Vec<_>>(), ["host/src/wiring.rs"]);
+    assert_eq!(named.collect::<Vec<_>>(), ["host/src/stores.rs"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Admission of tasks: whether the machine has room for a task now. The host measures the machine.
+//! Admission of tasks, by the free capacity of the machine, which the host measures.
 
 use longhaul_core::Name;
 

@@ -73,7 +73,7 @@ impl AgentCode {
         }
     }
 
-    /// Whether it is a run of its own, which continues after a kill.
+    /// True when it is a run of its own, which continues after a kill.
     #[must_use]
     pub fn is_run(&self) -> bool {
         matches!(self, Self::Ask { .. } | Self::Run { .. })

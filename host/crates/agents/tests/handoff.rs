@@ -242,7 +242,7 @@ fn cases_of_hand_offs_hold() {
     assert!(driven > 0, "no case hands anything on");
 }
 
-/// Whether a case is about artifacts, by its fields.
+/// True when a case is about artifacts, by its fields.
 #[track_caller]
 fn hand_off(case: &Value) -> bool {
     let (id, expected) = (&case["id"], &case["expected"]);

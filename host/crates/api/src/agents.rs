@@ -68,7 +68,7 @@ pub struct ShowAgent {
 pub struct ActivateAgent {
     /// The name of the agent.
     pub name: Name,
-    /// Whether the agent may run from now on.
+    /// True when the agent may run from now on.
     pub active: bool,
 }
 
@@ -201,7 +201,7 @@ pub struct AgentSummary {
     pub description: String,
     /// `python`, `javascript`, `wasm`, `ask` or `run`.
     pub kind: String,
-    /// Whether the agent may run.
+    /// True when the agent may run.
     pub active: bool,
     /// The version of its definition: each change adds 1.
     pub version: u64,
@@ -216,7 +216,7 @@ pub struct AgentSummary {
 pub struct PutSchedule {
     /// The schedule. Its agent must exist.
     pub schedule: Schedule,
-    /// Whether an existing schedule of that name is replaced. Default false: it is refused.
+    /// True when an existing schedule of that name is replaced. Default false: it is refused.
     #[serde(default)]
     pub replace: bool,
 }
@@ -252,7 +252,7 @@ pub struct RemoveSchedule {
 pub struct EnableSchedule {
     /// The name of the schedule.
     pub name: Name,
-    /// Whether the schedule fires from now on.
+    /// True when the schedule fires from now on.
     pub enabled: bool,
 }
 
@@ -328,7 +328,7 @@ pub enum StatusFilter {
 }
 
 impl StatusFilter {
-    /// Whether it is the filter of this status.
+    /// True when it is the filter of this status.
     #[must_use]
     pub fn is(self, status: TaskStatus) -> bool {
         TaskStatus::from(self) == status
@@ -468,7 +468,7 @@ pub struct AttemptView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SchedulerStatus {
-    /// Whether a scheduler works. Due tasks wait otherwise.
+    /// True when a scheduler works. Due tasks wait otherwise.
     pub working: bool,
     /// Most tasks that run at once.
     pub concurrent_max: u32,

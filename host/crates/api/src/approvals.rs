@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct ListApprovals {
     /// The run whose approvals are listed. None: all runs.
     pub run: Option<RunRef>,
+    /// True: only open approvals, and no rules. Default false: all of both.
+    #[serde(default)]
+    pub open: bool,
 }
 
 /// Show an approval.
@@ -53,6 +56,6 @@ pub struct ApprovalOutcome {
     pub approval: Approval,
     /// The rule that the answer made for the rest of the run. None: it made none.
     pub rule: Option<RunRule>,
-    /// Whether a process works on the run now.
+    /// True when a process works on the run now.
     pub active: bool,
 }

@@ -64,7 +64,7 @@ pub struct ImportCheckpoint {
     pub snapshot: Value,
     /// The directory of the project.
     pub directory: PathBuf,
-    /// Whether a run of that id is replaced. Default false: it is refused.
+    /// True when a run of that id is replaced. Default false: it is refused.
     pub replace: bool,
     /// The risks that the caller accepts about the signer.
     #[serde(default)]
@@ -78,7 +78,7 @@ pub struct TakeOverRun {
     pub key: String,
     /// The directory of the project.
     pub directory: PathBuf,
-    /// Whether a run of that id is replaced. Default false: it is refused.
+    /// True when a run of that id is replaced. Default false: it is refused.
     pub replace: bool,
     /// The risks that the caller accepts about the signer.
     #[serde(default)]
@@ -194,7 +194,7 @@ pub struct Checkpoint {
     pub cause: CheckpointCause,
     /// The time of the checkpoint, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
-    /// Whether the invocation can continue from here. False: it has ended.
+    /// True when the invocation can continue from here. False: it has ended.
     pub open: bool,
 }
 

@@ -50,7 +50,7 @@ pub struct Overview {
     pub checks: Vec<String>,
     /// The features that the goal's file lists, one line each. None: a planner asks a model for them.
     pub features: Option<Vec<String>>,
-    /// What a run would need beside, one line each, for a project without a goal, which was checked for asks. None: the
+    /// The further needs of a run, one line each, of a project without a goal, which was checked for asks. None: the
     /// project was checked for a run.
     pub run_needs: Option<Vec<String>>,
 }

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 pub const TRIES_MAX: u32 = 8;
 
 /// The language of the steps of a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
     /// Python, run by CPython in WebAssembly.
+    #[default]
     Python,
 }
 
@@ -43,6 +45,9 @@ pub struct CreateGraph {
     pub language: Language,
     /// The environment of the steps.
     pub surroundings: StepEnvironment,
+    /// The name and the source of each first step, in order: all are added, or the graph is not made. Default none.
+    #[serde(default)]
+    pub steps: Vec<(String, String)>,
     /// An identifier of the request. A repeated request has the same token and takes effect once.
     pub token: String,
 }
@@ -141,7 +146,7 @@ pub struct AddSteps {
 pub struct RunGraph {
     /// The name of the graph.
     pub name: String,
-    /// Whether steps that need a failed step run, too.
+    /// True when steps that need a failed step run, too.
     pub keep_going: bool,
     /// The name of a step that was cut off and whose effect is unknown: it runs again. None: no such step runs.
     pub again: Option<String>,

@@ -12,6 +12,8 @@
 //! | `seen.rs` | what a watcher of a run receives |
 //! | `projects.rs`, `checks.rs` | projects, and what is wrong with one |
 //! | `runs.rs` | runs, questions and reverts |
+//! | `run_lists.rs` | pages and numbers of runs |
+//! | `commits.rs` | the changes of a commit |
 //! | `features.rs` | features of runs, and proposals for them |
 //! | `journal.rs` | journals, replays and events |
 //! | `approvals.rs` | what people are asked about calls of tools |
@@ -20,7 +22,7 @@
 //! | `trajectories.rs` | what agents were told, said and did |
 //! | `memory.rs` | what projects remember |
 //! | `agents.rs` | agents, schedules and tasks |
-//! | `graphs.rs` | graphs of steps of code |
+//! | `graphs.rs`, `graph_output.rs` | graphs of steps of code, and their output while they run |
 //! | `resources.rs` | what is used of the machine |
 //! | `security.rs`, `tokens.rs` | the audit log, trust, grants, and tokens for HTTP |
 //! | `upkeep.rs` | backup, check and collection of a data directory |
@@ -30,8 +32,10 @@ pub mod agents;
 pub mod approvals;
 pub mod checkpoints;
 pub mod checks;
+pub mod commits;
 pub mod decisions;
 pub mod features;
+pub mod graph_output;
 pub mod graphs;
 pub mod journal;
 pub mod memory;
@@ -39,6 +43,7 @@ pub mod operations;
 pub mod paths;
 pub mod projects;
 pub mod resources;
+pub mod run_lists;
 pub mod runs;
 pub mod security;
 pub mod seen;

@@ -23,11 +23,13 @@ use crate::checkpoints::{
     CheckpointDocument, CheckpointList, ExportCheckpoint, ImportCheckpoint, ImportedRun, ListCheckpoints, ListShared,
     SaveCheckpoint, ShowCheckpoint, ShowSaved, TakeOverRun,
 };
+use crate::commits::ShowCommit;
 use crate::decisions::{JudgeDecision, ListDecisions, ShowDecision};
 use crate::features::{
     AcceptProposal, AddFeature, DropFeature, EditFeature, KeptWork, ListProposals, RecheckFeatures, RecheckOutcome,
     RejectProposal, ShowKept,
 };
+use crate::graph_output::{GraphOutputPage, ReadGraphOutput};
 use crate::graphs::{
     AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, GraphPage, ListGraphs, ListSteps, OperateGraph,
     PatchStep, RemoveGraph, RunGraph, ShowGraph, ShowHistory,
@@ -42,10 +44,11 @@ use crate::projects::{
     ProjectCheck, ProjectList,
 };
 use crate::resources::{ChildEnd, EndChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView};
+use crate::run_lists::{CountRuns, ListInterrupted, ListRunPage, RunCounts, RunPage};
 use crate::runs::{
-    AbandonRun, AffectedRun, AnswerRun, AskRequest, BeginRun, CancelTask, CarriedInvocation, CommitLog, CostList,
-    ListCommits, ListCosts, ListRuns, PauseRun, RereadGoal, RereadOutcome, ResumeRun, RevertOutcome, RevertRun,
-    RunList, ShowRun, Status, SteerRun, TakeBackAnswer,
+    AbandonRun, AffectedRun, AnswerRun, ArchiveRun, AskRequest, BeginRun, CancelTask, CarriedInvocation, CommitLog,
+    CostList, ListCommits, ListCosts, ListRuns, PauseRun, RereadGoal, RereadOutcome, ResumeRun, RevertOutcome,
+    RevertRun, RunList, ShowRun, Status, SteerRun, TakeBackAnswer,
 };
 use crate::security::{
     DistrustProject, ExpectTrust, GrantUsage, IdentifyProject, JoinProject, ListAudit, ListCheckouts, ListTrusted,
@@ -65,6 +68,7 @@ use longhaul_resources::Sample;
 use longhaul_security::audit::{AuditRecord, AuditVerification};
 use longhaul_security::identity::Checkout;
 use longhaul_security::trust::TrustStatus;
+use longhaul_worktree::CommitDiff;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -143,7 +147,7 @@ fn in_json<O: Operation, T: Transport>(transport: &T, request: Value) -> Pending
     })
 }
 
-/// What a client and an owner say of each other when one does not understand the other, as after an update.
+/// The error of a client or an owner that does not understand the other, as after an update.
 pub const OTHER_VERSIONS: &str = "client and owner may be of different versions: end the owner, such as `longhaul serve` or a \
                                   run in another terminal, and start it again";
 
@@ -385,6 +389,8 @@ operations! {
         fn add_steps(AddSteps) -> GraphAnswer, Repeat;
         /// Run the stale steps.
         fn run_graph(RunGraph) -> GraphAnswer, Repeat;
+        /// The output of the steps while they run, after a number. It waits for new output a moment, and for no run.
+        fn graph_output(ReadGraphOutput) -> GraphOutputPage, Look;
         /// Diagnose the failure of a step.
         fn diagnose_step(DiagnoseStep) -> GraphAnswer, Repeat, paths DiagnoseStep::paths;
         /// Repair the failure of a step by another source.
@@ -475,7 +481,13 @@ operations! {
         fn begin_ask(AskRequest) -> AffectedRun, Repeat, paths AskRequest::paths;
         /// Summaries of all runs, the oldest first.
         fn runs(ListRuns) -> RunList, Look;
-        /// What runs cost, the newest first, with sums over all of them.
+        /// A page of the runs that match, the newest first.
+        fn run_page(ListRunPage) -> RunPage, Look;
+        /// The numbers of runs, and of approvals that they wait for.
+        fn run_counts(CountRuns) -> RunCounts, Look;
+        /// The runs that should go on and that no process works on, the oldest first.
+        fn interrupted_runs(ListInterrupted) -> RunList, Look;
+        /// The costs of runs, the newest first, with sums over all of them.
         fn costs(ListCosts) -> CostList, Look;
         /// One run with its details.
         fn run_status(ShowRun) -> Status, Look;
@@ -491,6 +503,8 @@ operations! {
         fn pause_run(PauseRun) -> AffectedRun, Repeat;
         /// Abandon a run.
         fn abandon_run(AbandonRun) -> AffectedRun, Repeat;
+        /// Archive a run that does not work or wait, or take it back. An archived run keeps all that it has.
+        fn archive_run(ArchiveRun) -> AffectedRun, Repeat;
         /// Answer a question of a run.
         fn answer_run(AnswerRun) -> AffectedRun, Repeat;
         /// Withdraw the answer to a question about an effect, as long as no work used it.
@@ -499,6 +513,8 @@ operations! {
         fn revert_run(RevertRun) -> RevertOutcome, Repeat;
         /// The commits of a run, the newest first.
         fn commit_log(ListCommits) -> CommitLog, Repeat;
+        /// The files that a commit of a run changed, with their changed lines.
+        fn commit_diff(ShowCommit) -> CommitDiff, Repeat;
     }
 }
 

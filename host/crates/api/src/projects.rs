@@ -14,7 +14,7 @@ pub struct CreateProject {
     pub directory: PathBuf,
     /// The name of the project. None: that of the directory.
     pub name: Option<String>,
-    /// Whether the directory must be missing or empty. False: it exists, and may hold files.
+    /// True when the directory must be missing or empty. False: it exists, and may hold files.
     pub fresh: bool,
 }
 
@@ -77,7 +77,7 @@ pub struct CreatedProject {
     pub project: String,
     /// The directory of the project.
     pub directory: PathBuf,
-    /// Whether its git repository was created, too.
+    /// True when its git repository was created, too.
     pub repository_is_new: bool,
 }
 

@@ -69,7 +69,7 @@ pub struct ResourcesView {
     pub tasks: Vec<TaskUse>,
     /// The child processes that were ended at a limit or by a person, the newest last.
     pub ended: Vec<EndedView>,
-    /// Whether child processes have control groups, or the reason for which they have none.
+    /// The state of control groups for child processes, or the reason for which there are none.
     pub cgroups: String,
     /// The configured limits and reserves.
     pub settings: ResourceSettings,
@@ -90,7 +90,7 @@ pub struct ChildView {
     pub usage: ProcessUsage,
     /// The limits of the process.
     pub limits: PartialLimits,
-    /// Whether the kernel enforces the limits, too.
+    /// True when the kernel enforces the limits, too.
     pub has_group: bool,
     /// The limit for which it is being ended. None: it is not being ended.
     pub ending: Option<String>,
@@ -154,7 +154,7 @@ pub struct TaskUse {
     pub task: String,
     /// Its agent.
     pub agent: String,
-    /// Whether it runs. False: it waits.
+    /// True when it runs. False: it waits.
     pub runs: bool,
     /// The reason why it waits, if it is known.
     #[cfg_attr(feature = "schema", schema(required = true))]

@@ -34,12 +34,12 @@ pub struct BeginRun {
     /// The plan to follow. None: the goal's file or a planner makes one.
     #[serde(default)]
     pub plan: Option<Plan>,
-    /// Whether the run pauses when the plan exists.
+    /// True when the run pauses when the plan exists.
     pub plan_only: bool,
     /// The number of sessions after which the run pauses. None: it does not pause by itself.
     #[serde(default)]
     pub sessions: Option<u32>,
-    /// Whether a run starts even if the project was abandoned. Default false: it is refused.
+    /// True when a run starts even if the project was abandoned. Default false: it is refused.
     #[serde(default)]
     pub again: bool,
 }
@@ -80,7 +80,7 @@ pub struct CancelTask {
 pub struct ResumeRun {
     /// The run.
     pub run: RunRef,
-    /// Whether failing features are tried again.
+    /// True when failing features are tried again.
     pub retry_failing: bool,
     /// The number of sessions after which the run pauses. None: an interrupted run keeps its own condition, and others
     /// do not pause by themselves.
@@ -109,6 +109,15 @@ pub struct AbandonRun {
     pub run: RunRef,
     /// The reason, for people.
     pub reason: String,
+}
+
+/// Archive a run, or take it back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ArchiveRun {
+    /// The run.
+    pub run: RunRef,
+    /// True: into the archive. False: out of it.
+    pub archived: bool,
 }
 
 /// Answer a question of a run.
@@ -145,7 +154,7 @@ pub struct RevertRun {
     pub run: RunRef,
     /// The id of the commit, or a unique beginning of it.
     pub to: String,
-    /// Whether uncommitted work is kept under a name. False: uncommitted work refuses the revert.
+    /// True when uncommitted work is kept under a name. False: uncommitted work refuses the revert.
     pub stash: bool,
 }
 
@@ -315,10 +324,10 @@ pub struct RunSummary {
     /// The time of its latest event, in milliseconds since 1970-01-01 UTC.
     #[serde(default)]
     pub last_ms: u64,
-    /// Whether it is an ask, which has no repository and commits nothing.
+    /// True when it is an ask, which has no repository and commits nothing.
     #[serde(default)]
     pub is_ask: bool,
-    /// Whether a process works on it now.
+    /// True when a process works on it now.
     pub active: bool,
     /// The time of its next automatic attempt, in milliseconds since 1970-01-01 UTC. None: it does not wait for a
     /// service.
@@ -330,6 +339,9 @@ pub struct RunSummary {
     /// does not wait for its turn.
     #[serde(default)]
     pub queued_ms: Option<u64>,
+    /// The time at which it was archived, in milliseconds since 1970-01-01 UTC. None: it is not in the archive.
+    #[serde(default)]
+    pub archived_ms: Option<u64>,
     /// The question of an ask, or the goal, in one line.
     #[serde(default)]
     pub title: String,
@@ -445,7 +457,7 @@ pub struct ReplayResult {
     pub calls: u32,
     /// The fuel in the journal, and the fuel of the replay.
     pub fuel: (u64, u64),
-    /// Whether result, calls and fuel are the same.
+    /// True when result, calls and fuel are the same.
     pub same: bool,
     /// The first difference, in one line. None: there is none.
     pub difference: Option<String>,
@@ -474,7 +486,7 @@ pub struct RevertOutcome {
 }
 
 impl RevertOutcome {
-    /// Whether the revert changed nothing.
+    /// True when the revert changed nothing.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.left.is_empty() && self.stashed.is_empty()

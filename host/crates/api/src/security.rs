@@ -96,7 +96,7 @@ pub struct ListTrusted {}
 pub struct SetSigner {
     /// The public key.
     pub key: String,
-    /// Whether it is trusted from now on.
+    /// True when it is trusted from now on.
     pub known: bool,
 }
 

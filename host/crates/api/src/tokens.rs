@@ -31,7 +31,7 @@ impl TokenScope {
         }
     }
 
-    /// Whether the scope includes `other`.
+    /// True when the scope includes `other`.
     #[must_use]
     pub fn covers(self, other: Self) -> bool {
         self == other || self == Self::Admin || other == Self::Read
@@ -52,7 +52,7 @@ pub struct AccessToken {
 }
 
 impl AccessToken {
-    /// Whether one of its scopes includes `scope`.
+    /// True when one of its scopes includes `scope`.
     #[must_use]
     pub fn allows(&self, scope: TokenScope) -> bool {
         self.scopes.iter().any(|own| own.covers(scope))
@@ -126,7 +126,7 @@ impl fmt::Debug for IssuedToken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenTtl(pub u64);
 
-/// How long a token lasts, as a person writes it: `90m`, `12h`, `30d`, `8w`. In milliseconds.
+/// Reads the lifetime of a token as a person writes it: `90m`, `12h`, `30d`, `8w`.
 impl FromStr for TokenTtl {
     type Err = String;
 

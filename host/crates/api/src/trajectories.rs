@@ -90,7 +90,7 @@ pub struct TrajectoryStep {
     pub name: String,
     /// The request, in short.
     pub summary: String,
-    /// Whether a tool answered with an error.
+    /// True when a tool answered with an error.
     pub failed: bool,
 }
 
@@ -147,7 +147,7 @@ pub struct Trajectory {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrajectoryFilter {
-    /// Whether trajectories of all runs of the project match. Default false: those of this run.
+    /// True when trajectories of all runs of the project match. Default false: those of this run.
     pub all_runs: bool,
     /// The name of the agent under `[agents]`.
     pub agent: Option<String>,
@@ -162,7 +162,7 @@ pub struct TrajectoryFilter {
 }
 
 impl TrajectoryFilter {
-    /// Whether a trajectory matches.
+    /// True when a trajectory matches.
     #[must_use]
     pub fn takes(&self, one: &Trajectory) -> bool {
         let Annotation { rating, correction, .. } = &one.annotation;

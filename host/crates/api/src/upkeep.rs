@@ -1,7 +1,8 @@
-//! Requests and responses about the maintenance of a data directory: backups, restores, verification, and the deletion
-//! of expired data. This module carries nothing out.
+//! Requests and responses about the maintenance of a data directory: backups, restores, verification, the deletion of
+//! expired data, and the move of all state into another store. This module carries nothing out.
 //!
-//! `--json` prints [`AuditHead`], [`BackupManifest`] and [`GcReport`] as they are: their fields are published.
+//! `--json` prints [`AuditHead`], [`BackupManifest`], [`GcReport`] and [`MigrationReport`] as they are: their fields are
+//! published.
 
 use longhaul_core::store::{CollectedContent, ReadTotals};
 use longhaul_core::{Digest, RunId};
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 pub struct WriteBackup {
     /// The absolute path of the file.
     pub file: PathBuf,
-    /// Whether the backup contains secrets.
+    /// True when the backup contains secrets.
     pub with_secrets: bool,
 }
 
@@ -26,7 +27,7 @@ pub struct CheckStore {}
 /// Delete expired data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GcOptions {
-    /// Whether the report lists deletions without making them.
+    /// True when the report lists deletions without making them.
     pub dry_run: bool,
     /// The age from which saved checkpoints are deleted, in milliseconds.
     pub checkpoints_older_ms: u64,
@@ -48,7 +49,7 @@ pub struct WrittenArchive {
     pub files: usize,
     /// The number of rows of the store in it.
     pub rows: u64,
-    /// Whether it contains secrets.
+    /// True when it contains secrets.
     pub has_secrets: bool,
     /// The data that it does not contain and that cannot be made again, one line each.
     pub left_out: Vec<String>,
@@ -65,7 +66,7 @@ pub struct AuditHead {
     pub records: u64,
     /// The digest of the last record.
     pub last: Digest,
-    /// Whether the chain is broken after that record.
+    /// True when the chain is broken after that record.
     pub is_broken: bool,
 }
 
@@ -92,7 +93,7 @@ pub struct BackupManifest {
     pub taken_ms: u64,
     /// The number of rows of the store.
     pub rows: u64,
-    /// Whether it contains secrets.
+    /// True when it contains secrets.
     pub has_secrets: bool,
     /// The data that it does not contain and that cannot be made again, one line each.
     pub left_out: Vec<String>,
@@ -132,10 +133,37 @@ pub struct RestoreOptions {
     pub commands: bool,
 }
 
+/// A kind of store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoreKind {
+    /// Files of the data directory.
+    Redb,
+    /// The database that `[store]` of `server.toml` names.
+    Postgres,
+}
+
+/// All state of a data directory that was moved into another store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MigrationReport {
+    /// Where the state was: a file, or the address of a database.
+    pub from: String,
+    /// Where it is now.
+    pub to: String,
+    /// The rows and contents that were copied, and compared with those that they were copied from.
+    pub copied: ReadTotals,
+    /// The number of runs whose trees are on other machines.
+    pub runs_elsewhere: usize,
+    /// The remaining step of a person, if there is one.
+    pub next: Option<String>,
+    /// The way back to the state as it was before.
+    pub undo: String,
+}
+
 /// The deletions, made or planned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GcReport {
-    /// Whether the deletions were not made.
+    /// True when the deletions were not made.
     pub dry_run: bool,
     /// The number of saved checkpoints.
     pub checkpoints: usize,

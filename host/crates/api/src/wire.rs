@@ -13,6 +13,7 @@
 //! | `wire/approvals.rs` | approvals, and the rules that answers made |
 //! | `wire/changes.rs` | the changes of a run: diffs and merges |
 //! | `wire/checkpoints.rs` | checkpoints, saved snapshots and imported runs |
+//! | `wire/commits.rs` | the changes of one commit |
 //! | `wire/doctor.rs` | the fitness of the machine for runs |
 //! | `wire/events.rs` | pages of events |
 //! | `wire/exports.rs` | files that an import reads again |
@@ -23,6 +24,7 @@
 //! | `wire/maintenance.rs` | backups and restores |
 //! | `wire/models.rs` | configured, tested and fetched models |
 //! | `wire/onboarding.rs` | the installed skill, and the demo of `onboard` |
+//! | `wire/packages.rs` | locked packages of Python |
 //! | `wire/plugins.rs` | plugins: lists, builds and installations; inspections, checks and calls of one |
 //! | `wire/projects.rs` | identities and checks of projects, and outcomes of prompts |
 //! | `wire/prompts.rs` | guesses about prompts |
@@ -38,6 +40,7 @@ pub mod agents;
 pub mod approvals;
 pub mod changes;
 pub mod checkpoints;
+pub mod commits;
 pub mod doctor;
 pub mod events;
 pub mod exports;
@@ -48,6 +51,7 @@ pub mod knowledge;
 pub mod maintenance;
 pub mod models;
 pub mod onboarding;
+pub mod packages;
 pub mod plugins;
 pub mod projects;
 pub mod prompts;

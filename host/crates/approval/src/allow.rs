@@ -152,7 +152,7 @@ impl AllowedCommand {
         &self.line
     }
 
-    /// Whether the line allows a command.
+    /// True when the line allows a command.
     #[must_use]
     pub fn covers(&self, words: &[String]) -> bool {
         if words.first() != Some(&self.program) {
@@ -182,7 +182,7 @@ impl AllowedCommand {
         }
     }
 
-    /// Whether a shape accepts the word at `at`: it must not change the meaning of the line for the program.
+    /// True when a shape accepts the word at `at`: it must not change the meaning of the line for the program.
     fn takes(&self, words: &[String], at: usize) -> bool {
         let word = words[at].as_str();
         let is_behind_dashes = words[..at].iter().any(|word| word == "--");
@@ -191,7 +191,7 @@ impl AllowedCommand {
     }
 }
 
-/// Whether one of the lines lets a call pass. In doubt none does, and a person is asked.
+/// True when one of the lines lets a call pass. In doubt none does, and a person is asked.
 #[must_use]
 pub fn allows(lines: &[AllowedCommand], arguments: &Arguments) -> bool {
     let Some(words) = words_of(arguments) else { return false };

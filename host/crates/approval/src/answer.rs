@@ -97,7 +97,7 @@ impl ApprovalAnswer {
 }
 
 impl Approval {
-    /// Whether `a` is a valid answer: whether a rule can be made of the call.
+    /// True when `a` is a valid answer, since a rule can be made of the call.
     #[must_use]
     pub fn takes_rule(&self) -> bool {
         self.asks != ApprovalKind::Question && RunRule::of(self, 0).is_ok()

@@ -194,12 +194,12 @@ pub(crate) fn form(command: &str) -> Option<&'static Form> {
     FORMS.iter().find(|form| form.command == command)
 }
 
-/// Whether the table has a form of this program.
+/// True when the table has a form of this program.
 pub(crate) fn knows(program: &str) -> bool {
     FORMS.iter().any(|form| form.words().next() == Some(program))
 }
 
-/// Whether the table has an option of a command, or a word after `--`.
+/// True when the table has an option of a command, or a word after `--`.
 pub(crate) fn knows_option(words: &[String], at: usize) -> bool {
     let Some(form) = named(words) else { return false };
     let behind = words.iter().position(|word| word == "--").filter(|dashes| *dashes < at);
@@ -223,7 +223,7 @@ impl Form {
         self.command
     }
 
-    /// Whether a rule covers only the same words, beside options.
+    /// True when a rule covers only the same words, beside options.
     pub(crate) fn is_for_same_words(&self) -> bool {
         self.rest == Same
     }
@@ -315,7 +315,7 @@ enum Value {
     Next,
 }
 
-/// Whether no program reads a word as an option, as a file of options (`@file`), or as a path outside of the tree.
+/// True when no program reads a word as an option, as a file of options (`@file`), or as a path outside of the tree.
 fn leads_nowhere(word: &str) -> bool {
     !word.is_empty()
         && !word.starts_with(['-', '/', '~', '@'])

@@ -118,7 +118,7 @@ impl ApprovalPolicy {
         self.functions.keys().map(String::as_str).chain(in_rules)
     }
 
-    /// Whether every call passes, whatever its arguments are.
+    /// True when every call passes, whatever its arguments are.
     #[must_use]
     pub fn lets_all_pass(&self, always_asks: bool) -> bool {
         let default = self.default.unwrap_or(if always_asks { PolicyMode::Ask } else { PolicyMode::Allow });
@@ -184,7 +184,7 @@ impl PolicyRule {
         self.matches_for(self.then, arguments)
     }
 
-    /// Whether the rule matches these arguments, for the mode `then`.
+    /// True when the rule matches these arguments, for the mode `then`.
     fn matches_for(&self, then: PolicyMode, arguments: &Arguments) -> bool {
         let strict = then == PolicyMode::Allow;
         self.arguments.iter().all(|(name, pattern)| match arguments.get(name) {
@@ -196,7 +196,7 @@ impl PolicyRule {
         })
     }
 
-    /// Whether a value that the rule checks could have another meaning for its receiver.
+    /// True when a value that the rule checks could have another meaning for its receiver.
     fn is_eluded(&self, arguments: &Arguments) -> bool {
         self.arguments.keys().filter_map(|name| arguments.get(name)).any(|value| any_text(value, &mut is_crooked))
     }
@@ -211,7 +211,7 @@ fn letters(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether `holds` is true of any text in a value.
+/// True when `holds` is true of any text in a value.
 fn any_text(value: &Value, holds: &mut dyn FnMut(&str) -> bool) -> bool {
     match value {
         Value::String(text) => holds(text),
@@ -221,8 +221,8 @@ fn any_text(value: &Value, holds: &mut dyn FnMut(&str) -> bool) -> bool {
     }
 }
 
-/// Whether a text may mean the same as one that looks different: other alphabets, detours in a path, escapes, spaces at
-/// its ends.
+/// True when a text may mean the same as one that looks different: other alphabets, detours in a path, escapes, spaces
+/// at its ends.
 fn is_crooked(text: &str) -> bool {
     let detour = text.split(['/', '\\']).any(|part| matches!(part, "." | ".."));
     !text.chars().all(|c| matches!(c, ' '..='~'))

@@ -146,7 +146,7 @@ impl RunRule {
         })
     }
 
-    /// Whether a call passes by this rule. In doubt it does not, and is asked about.
+    /// True when a call passes by this rule. In doubt it does not, and is asked about.
     #[must_use]
     pub fn covers(&self, subject: &ApprovalSubject, runs_commands: bool) -> bool {
         let same = self.revoked_ms.is_none()
@@ -224,7 +224,7 @@ impl Commands {
     }
 }
 
-/// Whether a tool runs commands, by its names; the host adds the tools that it knows.
+/// True when a tool runs commands, by its names; the host adds the tools that it knows.
 #[must_use]
 pub fn runs_commands(tool: &str, function: &str, plugin: &str) -> bool {
     let names = [tool, function, plugin.trim_start_matches("builtin:")];
@@ -258,7 +258,7 @@ fn is_command_name(part: &str) -> bool {
     rests.any(|rest| rest.is_empty() || COMMAND_NAMES.contains(&rest))
 }
 
-/// Whether an argument is a command by its name.
+/// True when an argument is a command by its name.
 fn has_command(arguments: &Arguments) -> bool {
     let letters = |name: &String| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     arguments.0.keys().any(|name| COMMAND_ARGUMENTS.contains(&letters(name).as_str()))

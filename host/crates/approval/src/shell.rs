@@ -331,7 +331,7 @@ fn named(words: Vec<String>) -> Result<Vec<String>, NotPlain> {
     Ok(words)
 }
 
-/// Whether a program runs its arguments, input or files as code.
+/// True when a program runs its arguments, input or files as code.
 pub(crate) fn runs_others(program: &str) -> bool {
     let name = base_name(program);
     let is_variant = |known: &&str| {
@@ -342,7 +342,7 @@ pub(crate) fn runs_others(program: &str) -> bool {
     RUN_OTHERS.contains(&name.as_str()) || WITH_VARIANTS.iter().any(is_variant)
 }
 
-/// Whether a word makes this program start another one.
+/// True when a word makes this program start another one.
 pub(crate) fn starts_others_of(program: &str, word: &str) -> bool {
     starts_others(&base_name(program), word)
 }
@@ -389,7 +389,7 @@ fn starts_others(program: &str, word: &str) -> bool {
     listed.iter().any(|listed| is_or_abbreviates(word, listed))
 }
 
-/// Whether a word is that option, in any spelling of options.
+/// True when a word is that option, in any spelling of options.
 fn is_or_abbreviates(word: &str, option: &str) -> bool {
     match (option.strip_prefix("--"), word.strip_prefix("--")) {
         // A long option may be abbreviated as long as it stays unambiguous.
@@ -441,7 +441,7 @@ fn scanned(line: &str) -> Result<Vec<String>, NotPlain> {
     if words.is_empty() { Err(NotPlain::Empty) } else { Ok(words) }
 }
 
-/// Whether the character has a meaning for some shell outside quotes.
+/// True when the character has a meaning for some shell outside quotes.
 fn has_meaning(char: char) -> bool {
     matches!(
         char,

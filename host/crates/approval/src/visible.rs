@@ -27,7 +27,7 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// Whether a reader cannot mistake the character.
+/// True when a reader cannot mistake the character.
 pub(crate) fn is_plain(char: char) -> bool {
     let latin = matches!(char, '\u{c0}'..='\u{17f}') && !matches!(char, '×' | '÷' | 'ı' | 'ĸ' | 'ŉ' | 'ſ' | 'ŀ' | 'Ŀ');
     let kana = matches!(char, '\u{3041}'..='\u{3096}');

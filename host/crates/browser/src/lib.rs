@@ -10,10 +10,12 @@
 mod child;
 mod environment;
 mod error;
+mod events;
 mod page;
 mod pipe;
 mod process;
 mod program;
+mod refusals;
 mod session;
 mod settings;
 mod tool;

@@ -17,12 +17,12 @@ pub(crate) struct About {
 }
 
 impl About {
-    /// Whether this may stay open. A document that a page generates has its own origin, and reads nothing else.
+    /// True when this may stay open. A document that a page generates has its own origin, and reads nothing else.
     pub(crate) fn is_of_the_web(&self) -> bool {
         ["http://", "https://", "blob:http"].iter().any(|start| self.url.starts_with(start)) || self.is_empty()
     }
 
-    /// Whether nothing is open.
+    /// True when nothing is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.url.starts_with("about:")
     }

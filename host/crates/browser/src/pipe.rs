@@ -21,6 +21,9 @@ use tokio::time::timeout;
 /// Bytes of one message: a screenshot of a few million pixels.
 const MESSAGE_BYTES_MAX: u64 = 32 << 20;
 
+/// The time for which an immediate answer of the browser is awaited.
+pub(crate) const ANSWER: Duration = Duration::from_secs(10);
+
 /// Events that wait to be handled. Further ones are dropped.
 const EVENTS_MAX: usize = 1_024;
 

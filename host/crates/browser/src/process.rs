@@ -176,6 +176,7 @@ mod tests {
             program: PathBuf::from("/proc/self/exe"),
             prefix_args: Vec::new(),
             scratch: home.path().to_owned(),
+            cache: None,
             hidden: Vec::new(),
             checkout: None,
             level_min: Level::Full,

@@ -10,7 +10,7 @@ const NAMES: [&str; 6] =
 
 /// Disabled features. The sandbox already leaves only the proxy; these switches keep the browser from trying, and leave
 /// the resolution of names to the guard.
-const SWITCHES: [&str; 29] = [
+const SWITCHES: [&str; 31] = [
     "--headless",
     "--remote-debugging-pipe",
     "--proxy-bypass-list=<-loopback>",
@@ -20,12 +20,17 @@ const SWITCHES: [&str; 29] = [
     "--disable-background-networking",
     "--disable-breakpad",
     "--disable-client-side-phishing-detection",
+    "--disable-component-extensions-with-background-pages",
     "--disable-component-update",
     "--disable-crash-reporter",
     "--disable-default-apps",
     "--disable-domain-reliability",
     "--disable-extensions",
-    "--disable-features=AsyncDns,DnsOverHttps,MediaRouter,OptimizationHints,Prerender2,Translate",
+    // Some of them ask Google without a page, whatever `--disable-background-networking` says.
+    "--disable-features=AimServerRequestOnStartupEnabled,AsyncDns,AutofillServerCommunication,DnsOverHttps,MediaRouter,\
+     NetworkTimeServiceQuerying,OptimizationHints,PreconnectToSearch,Prerender2,Translate",
+    // Builds other than Google's have experiments turned on.
+    "--disable-field-trial-config",
     "--disable-file-system",
     "--disable-gpu",
     "--disable-notifications",

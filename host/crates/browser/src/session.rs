@@ -2,25 +2,24 @@
 
 use crate::environment::BrowserEnvironment;
 use crate::error::{BrowserError, SAID_BYTES_MAX};
+use crate::events::{EventListener, PageEvents};
 use crate::page::{About, FUNCTIONS, Filled, Place, Text};
-use crate::pipe::{Event, Pipe};
+use crate::pipe::{ANSWER, Pipe};
 use crate::process::Process;
+use crate::refusals;
 use crate::settings::BrowserSettings;
 use http::{Method, StatusCode, Uri};
 use longhaul_core::InvocationId;
 use longhaul_core::text::truncate;
-use longhaul_egress::{EgressError, Proxy};
+use longhaul_egress::{EgressError, Proxy, RefusedRequest};
 use longhaul_sandbox::Level;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
-
-/// The time for which an immediate answer of the browser is awaited.
-const ANSWER: Duration = Duration::from_secs(10);
 
 /// Wait after a click for the page to begin something.
 const SETTLE: Duration = Duration::from_millis(400);
@@ -30,9 +29,6 @@ const ABORTED: &str = "net::ERR_ABORTED";
 
 /// The browser's error for a page that leads to a file or to data.
 const UNSAFE_REDIRECT: &str = "net::ERR_UNSAFE_REDIRECT";
-
-/// Remarks for one answer: dialogs, windows and downloads that were refused.
-const REMARKS_MAX: usize = 10;
 
 /// A larger picture is taken again as JPEG: one answer has 4 MiB, and a data URL is a third longer.
 const PNG_BASE64_BYTES_MAX: usize = 1_500_000;
@@ -53,27 +49,6 @@ pub(crate) struct Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.ear.abort();
-    }
-}
-
-/// Events of the page.
-#[derive(Default)]
-struct PageEvents {
-    remarks: Mutex<Vec<String>>,
-    begun: watch::Sender<u64>,
-    loaded: watch::Sender<u64>,
-}
-
-impl PageEvents {
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.remarks.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn remark(&self, text: &str) {
-        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
-        if remarks.len() < REMARKS_MAX {
-            remarks.push(truncate(text, SAID_BYTES_MAX));
-        }
     }
 }
 
@@ -161,25 +136,27 @@ impl Session {
             return Err(self.not_loaded(url, why).await);
         }
         let is_loaded = self.wait_for_load(&mut loaded, until).await?;
-        let (about, report) = self.report(is_loaded).await?;
+        let about = self.location().await?;
+        let mut refused = self.proxy.take_refusals();
         // A plain request that the proxy refused has a response, which is no page.
         if about.status == Some(StatusCode::FORBIDDEN.as_u16())
-            && let Some(refusal) = report["refused"].get(0).and_then(Value::as_str)
+            && let Some(refusal) = refusals::take_answer(&mut refused, &about.url)
         {
             self.close().await?;
-            return Err(BrowserError::NotLoaded { url: shown(url), why: refusal.to_owned() });
+            return Err(BrowserError::NotLoaded { url: shown(url), why: shown(&refusal.to_string()) });
         }
-        Ok(report)
+        Ok(self.report(&about, &refused, is_loaded))
     }
 
     /// The reason why an address was not opened: the guard's refusal is more specific than the browser's error.
     async fn not_loaded(&self, url: &str, why: &str) -> BrowserError {
         // The guard does not see the browser's own refusals: its refusals concern earlier requests of a page, or those of
         // the browser for itself. Nor does a request that it refuses end as a download.
-        if ![UNSAFE_REDIRECT, ABORTED].contains(&why)
-            && let Some(refusal) = self.proxy.take_refusals().into_iter().next()
-        {
-            return refusal.into();
+        if ![UNSAFE_REDIRECT, ABORTED].contains(&why) {
+            let last = self.unreachable().await.unwrap_or_else(|| url.to_owned());
+            if let Some(refusal) = refusals::take_of_document(&mut self.proxy.take_refusals(), &last) {
+                return refusal.into_error().into();
+            }
         }
         if why == ABORTED {
             // A download may be reported a moment later.
@@ -192,6 +169,15 @@ impl Session {
             (None, why) => why,
         };
         BrowserError::NotLoaded { url: shown(url), why: truncate(why, SAID_BYTES_MAX) }
+    }
+
+    /// The address that could not be opened, which after redirects is the last one. None where the browser shows no
+    /// error page in time.
+    async fn unreachable(&self) -> Option<String> {
+        // The browser answers before it shows the page.
+        let mut shown = self.seen.unreachable.subscribe();
+        let shown = tokio::time::timeout(ANSWER, shown.wait_for(Option::is_some)).await;
+        shown.ok()?.ok()?.clone()
     }
 
     /// The text from `offset`, with its location.
@@ -272,10 +258,11 @@ impl Session {
         (begun, loaded)
     }
 
-    /// Drops earlier refusals and remarks, which belong to no later answer.
+    /// Drops earlier refusals, remarks and error pages, which belong to no later answer.
     fn forget(&self) {
         self.proxy.take_refusals();
         self.seen.take();
+        self.seen.unreachable.send_replace(None);
     }
 
     async fn settle(
@@ -285,7 +272,8 @@ impl Session {
     ) -> Result<Value, BrowserError> {
         let begins = tokio::time::timeout(SETTLE, begun.changed()).await.is_ok();
         let is_loaded = !begins || self.wait_for_load(&mut loaded, Instant::now() + self.load).await?;
-        Ok(self.report(is_loaded).await?.1)
+        let about = self.location().await?;
+        Ok(self.report(&about, &self.proxy.take_refusals(), is_loaded))
     }
 
     /// Waits until the page has loaded. False when it did not: then it is stopped, and read in its present state.
@@ -306,24 +294,27 @@ impl Session {
         self.call("Page.navigate", json!({ "url": "about:blank" })).await.map(drop)
     }
 
-    /// The page's present location, and its refused attempts.
-    async fn report(&self, is_loaded: bool) -> Result<(About, Value), BrowserError> {
+    /// The page's present location. A page that may not stay open is left.
+    async fn location(&self) -> Result<About, BrowserError> {
         let about: About = self.ask("longhaul.about()").await?;
-        if !about.is_of_the_web() {
-            self.close().await?;
-            return Err(BrowserError::NotHttp { url: shown(&about.url) });
+        if about.is_of_the_web() {
+            return Ok(about);
         }
+        self.close().await?;
+        Err(BrowserError::NotHttp { url: shown(&about.url) })
+    }
+
+    /// The page's location, and its refused attempts.
+    fn report(&self, about: &About, refused: &[RefusedRequest], is_loaded: bool) -> Value {
         let mut told = json!({
             "url": shown(&about.url), "title": about.title, "status": about.status, "loaded": is_loaded,
         });
-        let remarks = self.seen.take();
-        let refused: Vec<String> = self.proxy.take_refusals().iter().map(|one| shown(&one.to_string())).collect();
-        for (name, list) in [("remarks", remarks), ("refused", refused)] {
+        for (name, list) in [("remarks", self.seen.take()), ("refused", refusals::texts(refused))] {
             if !list.is_empty() {
                 told[name] = list.into();
             }
         }
-        Ok((about, told))
+        told
     }
 
     fn check_open(&self, about: &About) -> Result<(), BrowserError> {
@@ -357,56 +348,4 @@ fn shown(text: &str) -> String {
 
 fn key(kind: &str, name: &str, code: u32, text: &str) -> Value {
     json!({ "type": kind, "key": name, "code": name, "windowsVirtualKeyCode": code, "text": text })
-}
-
-/// Handles the browser's events, and answers those that would block a page.
-struct EventListener {
-    pipe: Arc<Pipe>,
-    seen: Arc<PageEvents>,
-    page: String,
-    frame: String,
-}
-
-impl EventListener {
-    async fn hear(self, mut events: mpsc::Receiver<Event>) {
-        while let Some(Event { method, params }) = events.recv().await {
-            match method.as_str() {
-                "Page.loadEventFired" => self.seen.loaded.send_modify(|count| *count += 1),
-                "Page.frameStartedLoading" if params["frameId"] == self.frame.as_str() => {
-                    self.seen.begun.send_modify(|count| *count += 1);
-                }
-                "Page.javascriptDialogOpening" => self.dismiss(&params).await,
-                "Target.targetCreated" => self.keep_out(&params["targetInfo"]).await,
-                "Browser.downloadWillBegin" | "Page.downloadWillBegin" => {
-                    let url = params["url"].as_str().unwrap_or_default();
-                    self.seen.remark(&format!("a download was refused: {url}"));
-                }
-                "Page.fileChooserOpened" => self.seen.remark("the page asked for a file, and got none"),
-                "Inspector.targetCrashed" | "Target.targetCrashed" => self.seen.remark("the page crashed"),
-                _ => {}
-            }
-        }
-    }
-
-    /// A dialog stops the page until it is answered. Only the question whether to leave the page gets a yes.
-    async fn dismiss(&self, params: &Value) {
-        let kind = params["type"].as_str().unwrap_or_default();
-        let text = params["message"].as_str().unwrap_or_default();
-        self.seen.remark(&format!("the page showed a dialog ({kind}), which was dismissed: {text}"));
-        let answer = json!({ "accept": kind == "beforeunload" });
-        // It may be closed already.
-        let _ = self.pipe.call(Some(&self.page), "Page.handleJavaScriptDialog", answer, ANSWER).await;
-    }
-
-    /// Closes every other window.
-    async fn keep_out(&self, target: &Value) {
-        let id = target["targetId"].as_str().unwrap_or_default();
-        if target["type"] != "page" || id == self.frame || target.get("openerId").is_none() {
-            return;
-        }
-        let url = target["url"].as_str().unwrap_or_default();
-        self.seen.remark(&format!("the page opened a window, which was closed: {url}"));
-        let _ = self.pipe.call(None, "Target.closeTarget", json!({ "targetId": id }), ANSWER).await;
-        let _ = self.pipe.call(Some(&self.page), "Page.bringToFront", json!({}), ANSWER).await;
-    }
 }

@@ -8,6 +8,7 @@ use crate::error::{AtPath, BuildError};
 use crate::say::ProgressLine;
 use longhaul_core::Digest;
 use std::fs::{self, File, TryLockError};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -155,7 +156,8 @@ pub fn lock(path: &Path, say: ProgressLine) -> Result<File> {
     Ok(file)
 }
 
-/// Writes `path` so that a reader sees the old file or the new one, never a part.
+/// Writes `path` so that a reader sees the old file or the new one, never a part. Through no link: what bears the name
+/// is replaced.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -163,7 +165,14 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let partial = path.with_file_name(name);
-    fs::write(&partial, bytes).at("write", &partial)?;
+    // Left by a process of this number that was killed, or a link that a repository brings along.
+    let _ = fs::remove_file(&partial);
+    let written = File::create_new(&partial).and_then(|mut file| file.write_all(bytes));
+    if written.is_err() {
+        // The error is reported already; a disk that is full needs the room.
+        let _ = fs::remove_file(&partial);
+    }
+    written.at("write", &partial)?;
     fs::rename(&partial, path).at("write", path)
 }
 
@@ -257,6 +266,23 @@ mod tests {
         });
         assert!(filled.unwrap().join("tool").is_file());
         cache.folder("tool", |_| -> Result<()> { panic!("it is there") }).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_written_through_no_link() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("other"), "theirs").unwrap();
+        for link in ["lock".to_owned(), format!("lock.{}.tmp", std::process::id())] {
+            std::os::unix::fs::symlink(at("other"), at(&link)).unwrap();
+        }
+        write_whole(&at("lock"), b"ours").unwrap();
+        assert_eq!(
+            (fs::read(at("lock")).unwrap(), fs::read(at("other")).unwrap()),
+            (b"ours".to_vec(), b"theirs".to_vec())
+        );
+        assert!(!at("lock").is_symlink());
+        assert_eq!(entries(place.path()).unwrap(), [at("lock"), at("other")]);
     }
 
     #[test]

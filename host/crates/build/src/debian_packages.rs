@@ -23,13 +23,22 @@ const SETTINGS_FILE: &str = "apt.conf";
 /// # Errors
 /// [`BuildError`], for example when Debian's servers cannot be reached.
 pub fn unpacked(cache: &Cache, package: &str) -> Result<PathBuf> {
-    cache.folder(&format!("debian-{package}"), |prefix| {
+    unpacked_without(cache, package, &[])
+}
+
+/// The same without the dependencies whose names begin with one of `left_out`, and without what only those need.
+///
+/// # Errors
+/// As [`unpacked`].
+pub fn unpacked_without(cache: &Cache, package: &str, left_out: &[&str]) -> Result<PathBuf> {
+    let name = [&[package][..], left_out].concat().join("-without-");
+    cache.folder(&format!("debian-{name}"), |prefix| {
         let lists = prefix.join("apt");
         let packages = match DebianPackages::system() {
             system if is_version(&system.candidate(package)?) => system,
             _ => DebianPackages::private(cache, &lists)?,
         };
-        let mut wanted = packages.missing_libraries(package)?;
+        let mut wanted = packages.missing_libraries(package, left_out)?;
         wanted.insert(package.to_owned());
         cache.say(&format!("fetching Debian's package {package}, once"));
         // Old lists may name removed versions.
@@ -88,13 +97,15 @@ impl DebianPackages {
         Ok(candidate.unwrap_or_default().to_owned())
     }
 
-    /// The libraries that `package` needs, directly or not, and that are not installed.
-    pub(crate) fn missing_libraries(&self, package: &str) -> Result<BTreeSet<String>> {
+    /// The libraries that `package` needs, directly or not, and that are not installed; without those whose names begin
+    /// with one of `left_out`.
+    pub(crate) fn missing_libraries(&self, package: &str, left_out: &[&str]) -> Result<BTreeSet<String>> {
+        let is_wanted = |name: &str| !left_out.iter().any(|start| name.starts_with(*start)) && !is_installed(name);
         let mut missing = BTreeSet::new();
         let mut open = vec![package.to_owned()];
         while let Some(package) = open.pop() {
             for library in self.dependencies(&package)? {
-                if !is_installed(&library) && missing.insert(library.clone()) {
+                if is_wanted(&library) && missing.insert(library.clone()) {
                     open.push(library);
                 }
             }

@@ -17,7 +17,9 @@ pub(crate) fn package(cache: &Cache, name: &str, version: &str) -> Result<PathBu
     cache.folder(&format!("{name}-{version}"), |dir| {
         cache.say(&format!("fetching {name} {version} with pip, once"));
         let mut pip = python();
-        pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "--target"])
+        // A wheel: to install a package that comes as source runs its code.
+        pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:"])
+            .args(["--disable-pip-version-check", "--target"])
             .arg(dir)
             .arg(format!("{name}=={version}"))
             .env("PIP_ROOT_USER_ACTION", "ignore");

@@ -13,7 +13,7 @@ use crate::project::PluginProject;
 use crate::pypi;
 use crate::recipe::PythonRecipe as Recipe;
 use longhaul_core::Digest;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 type Result<T> = std::result::Result<T, BuildError>;
 
@@ -37,6 +37,7 @@ pub(crate) fn inputs(contract: &Contract, project: &PluginProject, recipe: &Reci
         recipe.module.clone(),
         project.sources_digest()?.to_string(),
         project.imports_digest(&recipe.paths)?.to_string(),
+        recipe.packages.join(" "),
     ];
     Ok(digest(parts.iter().map(String::as_bytes)))
 }
@@ -51,6 +52,7 @@ pub(crate) fn make(
 ) -> Result<()> {
     check_module(project, &recipe.module)?;
     let folders = project.folders(&recipe.paths)?;
+    let packages = packages(cache, project, recipe)?;
     let tool = pypi::package(cache, "componentize-py", TOOL_VERSION)?;
     cache.say(&format!("building `{}` with componentize-py {TOOL_VERSION} (about 10 s)", project.name()));
     let mut python = pypi::python();
@@ -60,7 +62,7 @@ pub(crate) fn make(
         .arg(contract.dir())
         .args(["--world", project.world(), "componentize", "--python-path"])
         .arg(project.dir());
-    for folder in &folders {
+    for folder in folders.iter().chain(&packages) {
         python.arg("--python-path").arg(folder);
     }
     python.arg(&recipe.module).arg("--output").arg(output);
@@ -74,6 +76,24 @@ pub(crate) fn make(
 /// Python's words for a library that it may not map, as on a file system that is mounted noexec.
 const NOT_MAPPED: &str = "failed to map segment from shared object";
 
+/// The folders of the packages that the project names.
+fn packages(cache: &Cache, project: &PluginProject, recipe: &Recipe) -> Result<Vec<PathBuf>> {
+    let package = |text: &String| match text.split_once("==") {
+        Some((name, version)) if is_plain(name) && is_plain(version) => pypi::package(cache, name, version),
+        _ => Err(BuildError::project(format!(
+            "plugin `{}` names the package `{text}`; write NAME==VERSION in `packages` under [build] in its plugin.toml",
+            project.name()
+        ))),
+    };
+    recipe.packages.iter().map(package).collect()
+}
+
+/// True when a name or a version can be neither an option of pip nor a path.
+fn is_plain(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
 /// Adds the remedy for a module that an import did not find, and for a tool in a cache that no code runs in.
 fn with_advice(error: BuildError, plugin: &str, tool: &Path) -> BuildError {
     let BuildError::ToolFailed { doing, program, status, mut said } = error else { return error };
@@ -83,8 +103,8 @@ fn with_advice(error: BuildError, plugin: &str, tool: &Path) -> BuildError {
     if let Some(module) = missing_module(&said) {
         said.push_str(&format!(
             "\n`{module}` is not there when `{plugin}` is built; put the folder that holds it into `paths` under [build] \
-             in its plugin.toml. Packages in pure Python: pip install --target vendor/site NAME, and paths = \
-             [\"vendor/site\"]. Compiled packages, threads, processes and sockets are not there in WebAssembly"
+             in its plugin.toml. Packages in pure Python: packages = [\"NAME==VERSION\"] there. Compiled packages, threads, \
+             processes and sockets are not there in WebAssembly"
         ));
     }
     BuildError::ToolFailed { doing, program, status, said }
@@ -110,7 +130,7 @@ fn check_module(project: &PluginProject, module: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{missing_module, with_advice};
+    use super::{is_plain, missing_module, with_advice};
     use crate::error::BuildError;
     use std::os::unix::process::ExitStatusExt as _;
     use std::path::Path;
@@ -132,5 +152,14 @@ mod tests {
                     not a package\n";
         assert_eq!(missing_module(said), Some("yaml.nodes"));
         assert_eq!(missing_module("SyntaxError: No module named 'x'"), None);
+    }
+
+    #[test]
+    fn a_package_is_a_name_and_a_version_and_no_option() {
+        for (text, expected) in [("tzdata", true), ("ruamel.yaml", true), ("2026.6", true), ("", false), ("-r", false)]
+        {
+            assert_eq!(is_plain(text), expected, "{text}");
+        }
+        assert!(!is_plain("../a") && !is_plain("a b") && !is_plain("a@b"));
     }
 }

@@ -24,6 +24,9 @@ pub(crate) struct PythonRecipe {
     /// Further folders to import from, relative to the plugin's, for example the SDK.
     #[serde(default)]
     pub(crate) paths: Vec<PathBuf>,
+    /// Packages in pure Python to import from, each as `NAME==VERSION`, without those that they need.
+    #[serde(default)]
+    pub(crate) packages: Vec<String>,
 }
 
 impl PythonRecipe {

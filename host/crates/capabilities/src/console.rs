@@ -3,6 +3,7 @@
 
 use crate::pipe::{PRINT_BYTES_MAX, PipeEnd};
 use bytes::Bytes;
+use longhaul_core::output::{OutputSink, StandardStream};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -34,6 +35,12 @@ impl Console {
         Self { stdout: Captured::new(bytes_max), stderr: Captured::new(bytes_max), ..Self::default() }
     }
 
+    /// From now on also passes what is kept to a sink, while the program runs.
+    pub fn pass_to(&self, sink: &Arc<dyn OutputSink>) {
+        self.stdout.pass_to(StandardStream::Output, sink);
+        self.stderr.pass_to(StandardStream::Error, sink);
+    }
+
     /// Two consoles, each of which reads the other's output. Standard error of both is dropped.
     #[must_use]
     pub fn pair() -> (Self, Self) {
@@ -62,6 +69,7 @@ struct Kept {
     bytes: Vec<u8>,
     bytes_max: usize,
     truncated: bool,
+    sink: Option<(StandardStream, Arc<dyn OutputSink>)>,
 }
 
 impl Captured {
@@ -76,12 +84,20 @@ impl Captured {
         (String::from_utf8_lossy(&kept.bytes).into_owned(), kept.truncated)
     }
 
+    fn pass_to(&self, stream: StandardStream, sink: &Arc<dyn OutputSink>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.sink = Some((stream, Arc::clone(sink)));
+    }
+
     fn take(&self, bytes: &[u8]) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let room = kept.bytes_max.saturating_sub(kept.bytes.len());
         kept.truncated |= bytes.len() > room;
         let taken = &bytes[..bytes.len().min(room)];
         kept.bytes.extend_from_slice(taken);
+        if let Some((stream, sink)) = kept.sink.as_ref().filter(|_| !taken.is_empty()) {
+            sink.write(*stream, taken);
+        }
     }
 }
 
@@ -150,5 +166,30 @@ mod tests {
         assert_eq!(console.stdout.text(), ("abcde".to_owned(), true));
         console.stderr.take(b"a\xff");
         assert_eq!(console.stderr.text(), ("a\u{fffd}".to_owned(), false));
+    }
+
+    #[derive(Debug, Default)]
+    struct Written(Mutex<Vec<(StandardStream, Vec<u8>)>>);
+
+    impl OutputSink for Written {
+        fn write(&self, stream: StandardStream, bytes: &[u8]) {
+            self.0.lock().unwrap().push((stream, bytes.to_vec()));
+        }
+    }
+
+    #[test]
+    fn a_sink_gets_what_is_kept_in_the_order_of_the_writes() {
+        let (console, written) = (Console::new(5), Arc::new(Written::default()));
+        let sink: Arc<dyn OutputSink> = Arc::<Written>::clone(&written);
+        console.pass_to(&sink);
+        console.stdout.take(b"abc");
+        console.stderr.take(b"x");
+        console.stdout.take(b"def");
+        console.stdout.take(b"g");
+        let expected =
+            [(StandardStream::Output, &b"abc"[..]), (StandardStream::Error, b"x"), (StandardStream::Output, b"de")];
+        let written = written.0.lock().unwrap();
+        assert_eq!(*written, expected.map(|(stream, bytes)| (stream, bytes.to_vec())));
+        assert_eq!(console.stdout.text(), ("abcde".to_owned(), true), "the same bytes are kept");
     }
 }

@@ -193,14 +193,14 @@ impl Ctx {
         self.untrusted.insert(if is_full { FURTHER.to_owned() } else { truncate(source, SOURCE_BYTES_MAX) });
     }
 
-    /// Whether calls are still answered from the journal, where limits of time are off.
+    /// True when calls are still answered from the journal, where limits of time are off.
     #[must_use]
     pub fn is_replaying(&self) -> bool {
         self.journal.as_ref().is_some_and(|journal| journal.is_replaying())
     }
 }
 
-/// Whether an agent that has read such text needs an approval before it acts outside.
+/// True when an agent that has read such text needs an approval before it acts outside.
 fn is_untrusted(words: Trust) -> bool {
     words >= Trust::Web
 }

@@ -1,6 +1,6 @@
-//! What a guest may write into the directories that it was granted: `disk_bytes_max` of an invocation.
+//! The quota of bytes that a guest writes into the directories that it was granted: `disk_bytes_max` of an invocation.
 //!
-//! It counts, and refuses what is over the limit. It writes nothing itself, and knows no file.
+//! It counts, and refuses bytes over the limit. It writes nothing itself, and knows no file.
 
 use longhaul_core::LimitHit;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -21,6 +21,7 @@ mod graph;
 pub mod http;
 mod in_flight;
 mod keyvalue;
+mod leased_effect;
 mod log;
 mod meter;
 mod noting;

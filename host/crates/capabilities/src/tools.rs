@@ -4,6 +4,7 @@ use crate::conversation::CALL;
 use crate::ctx::Ctx;
 use crate::gate::JournalReply;
 use crate::in_flight::InFlightEffect;
+use crate::leased_effect::while_held;
 use crate::remembered::keep_missing;
 use crate::stop::Stop;
 use futures_util::future::join_all;
@@ -13,7 +14,7 @@ use longhaul_bindings::tool_types::{
 };
 use longhaul_core::journal::{EffectClass, EntryHandle, Journal, JournalError};
 use longhaul_core::memory::Trust;
-use longhaul_core::store::Batch;
+use longhaul_core::store::{Batch, Store};
 use longhaul_core::supervisor::{InvocationTotals, Supervisor, UsageDelta};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
@@ -121,6 +122,7 @@ impl Ctx {
             supervisor: Arc::clone(&self.services.supervisor),
             tools: Arc::clone(&self.services.tools),
             journal: self.journal()?,
+            store: Arc::clone(&self.services.store),
             clock: Arc::clone(&self.services.clock),
             output_bytes_max: self.limits.host_bytes_max,
             keeps_long: self.can_read(),
@@ -224,6 +226,7 @@ struct Doer {
     supervisor: Arc<dyn Supervisor>,
     tools: Arc<dyn Tools>,
     journal: Arc<dyn Journal>,
+    store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     output_bytes_max: u64,
     /// True when the guest can read kept content again.
@@ -264,8 +267,14 @@ impl Doer {
             };
             self.journal.prepared(&handle, prepared.clone()).await?;
         }
+        let calling = self.tools.call(call, &handle.key, handle.attempt);
+        let answer = match class {
+            EffectClass::Verifiable => while_held(&*self.store, calling).await.map_err(JournalError::Store)?,
+            // Whoever takes the store over repeats these with the same key, or asks a person about them.
+            EffectClass::ReadOnly | EffectClass::Idempotent | EffectClass::Acts => calling.await,
+        };
         // As after a kill: an answer would invite the agent to do it once more.
-        match (self.tools.call(call, &handle.key, handle.attempt).await, class) {
+        match (answer, class) {
             (Err(ToolError::OutcomeUnknown(why)), EffectClass::Acts) => Err(self.question(&handle, &why)),
             (Err(ToolError::OutcomeUnknown(why)), EffectClass::Verifiable) => {
                 self.settle(handle, call, &prepared, why).await
@@ -397,6 +406,7 @@ mod tests {
             supervisor: Arc::clone(&ctx.services.supervisor),
             tools: Arc::new(Lossy { verification: Mutex::new(verification) }),
             journal,
+            store: Arc::clone(&ctx.services.store),
             clock: Arc::clone(&ctx.services.clock),
             output_bytes_max: 1_000,
             keeps_long: false,

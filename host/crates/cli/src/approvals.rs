@@ -68,7 +68,7 @@ pub async fn run(context: &Context, args: ApprovalsArgs) -> fault::Result<Exit> 
 /// Lists approvals and rules: of one run all of them, of all runs those that are open and hold, or all.
 async fn list(context: &Context, run: Option<RunArg>, all: bool) -> fault::Result<Exit> {
     let all = all || run.is_some();
-    let request = ListApprovals { run: run.map(|run| context.which(run)) };
+    let request = ListApprovals { run: run.map(|run| context.which(run)), open: false };
     let ApprovalList { mut approvals, mut rules } = context.approvals(request).await?;
     approvals.retain(|one| all || one.standing == ApprovalStatus::Open);
     rules.retain(|(_, rule)| all || rule.revoked_ms.is_none());

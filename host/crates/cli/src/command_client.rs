@@ -28,8 +28,10 @@ pub struct CommandClient {
     home: Home,
     project: PathBuf,
     owner: Arc<dyn Owner>,
-    /// Whether one client is kept for all questions.
+    /// True when one client is kept for all questions.
     keeps: AtomicBool,
+    /// True when the person was told of an owner with an older program.
+    told: AtomicBool,
     /// Questions that are asked at the same time share it.
     kept: RwLock<Option<Client>>,
 }
@@ -42,6 +44,7 @@ impl CommandClient {
             project: project.to_owned(),
             owner: Arc::clone(owner),
             keeps: AtomicBool::new(false),
+            told: AtomicBool::new(false),
             kept: RwLock::default(),
         }
     }
@@ -73,7 +76,7 @@ impl CommandClient {
 
     /// The client itself, which the caller hands over: the one that is kept, or a new one.
     pub async fn take(&self) -> fault::Result<Client> {
-        self.let_go_of_other_owner().await;
+        self.let_go_of_other_owner();
         let kept = self.kept.write().await.take();
         match kept {
             Some(own) => Ok(own),
@@ -105,7 +108,7 @@ impl CommandClient {
             tries -= 1;
             match answered {
                 Err(error) if error.is::<OwnerGone>() && tries > 0 => {
-                    self.let_go_of_other_owner().await;
+                    self.let_go_of_other_owner();
                     tokio::time::sleep(OWNER_PAUSE).await;
                 }
                 other => return other,
@@ -128,12 +131,31 @@ impl CommandClient {
     }
 
     async fn open(&self) -> fault::Result<Client> {
-        self.owner.open(&self.home, &self.project).await
+        let client = self.owner.open(&self.home, &self.project).await?;
+        if !client.is_owner() {
+            self.tell_of_outdated_owner();
+        }
+        Ok(client)
     }
 
-    /// Drops the client of an owner elsewhere; the next question finds who owns the data directory then.
-    async fn let_go_of_other_owner(&self) {
-        drop(self.kept.write().await.take_if(|client| !client.is_owner()));
+    /// Says once that the owner goes on with the program that was here before an update.
+    fn tell_of_outdated_owner(&self) {
+        if let Some(pid) = self.home.outdated_owner()
+            && !self.told.swap(true, Ordering::Relaxed)
+        {
+            errln!(
+                "note: process {pid} answers, and its program was replaced since it started; nothing is lost; end it with \
+                 `kill {pid}` and start it again to use the new one"
+            );
+        }
+    }
+
+    /// Drops the client of an owner elsewhere; the next question finds who owns the data directory then. A client that
+    /// another question has in use stays: that question may take long, and drops it itself if its owner is gone.
+    fn let_go_of_other_owner(&self) {
+        if let Ok(mut kept) = self.kept.try_write() {
+            drop(kept.take_if(|client| !client.is_owner()));
+        }
     }
 }
 
@@ -143,7 +165,7 @@ impl Transport for CommandClient {
             Handling::Look | Handling::Repeat => self.call_again(request).await,
             Handling::Once | Handling::Maintain => {
                 // Whoever owned the data directory may have stopped since the last question.
-                self.let_go_of_other_owner().await;
+                self.let_go_of_other_owner();
                 self.call_now(request).await
             }
         }

@@ -19,10 +19,10 @@ pub(super) struct Context {
     pub(super) home: Home,
     /// An absolute path: the owner of the data directory may have another working directory.
     pub(super) project: PathBuf,
-    /// Whether the command line names a project with `--project`.
+    /// True when the command line names a project with `--project`.
     pub(super) names_project: bool,
     pub(super) json: bool,
-    /// Whether longhaul.toml is agreed to without a question.
+    /// True when longhaul.toml is agreed to without a question.
     pub(super) trust: bool,
     pub(super) client: CommandClient,
     /// Does what needs the store, the service or the servers.

@@ -130,7 +130,8 @@ impl RunCommits {
     }
 }
 
-fn print(text: &[u8]) {
+/// Prints a diff: as it is for a program, in colours and cleaned for a terminal.
+pub(super) fn print(text: &[u8]) {
     if !std::io::stdout().is_terminal() {
         return terminal::out_bytes(text);
     }
@@ -140,7 +141,7 @@ fn print(text: &[u8]) {
     }
 }
 
-/// Whether the terminal has colours and its user wants them.
+/// True when the terminal has colours and its user wants them.
 fn has_colours(variable: &dyn Fn(&str) -> Option<String>) -> bool {
     // https://no-color.org: any value but an empty one.
     let is_refused = variable("NO_COLOR").is_some_and(|value| !value.is_empty());

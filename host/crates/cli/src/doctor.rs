@@ -13,7 +13,7 @@ pub use bombs::child as bomb_child;
 use clap::Args;
 use longhaul_api::wire::doctor::{CheckResult, CheckState, DoctorView};
 use longhaul_core::fault;
-use longhaul_home::{cache, carried_plugins};
+use longhaul_home::cache;
 use longhaul_models::Discovery;
 
 /// Plugins in the configuration that `longhaul new` writes.
@@ -60,10 +60,7 @@ pub async fn run(context: &Context, args: DoctorArgs) -> fault::Result<Exit> {
     checks.iter().for_each(print_check);
     match missing[..] {
         [] => outln!("plugins          all shipped ones are found"),
-        _ => match carried_plugins() {
-            Err(error) => outln!("plugins          missing: {}; {error:#}", missing.join(", ")),
-            Ok(_) => outln!("plugins          {}", machine::missing_words(&missing)),
-        },
+        _ => outln!("plugins          {}", machine::missing_words(&missing)),
     }
     print_models(&found);
     let built = if context.owner.has_local_model() {
@@ -87,7 +84,10 @@ async fn all(context: &Context, reads_store: bool) -> Vec<CheckResult> {
     }
     found.extend([checks::permissions(home), checks::secrets(home), checks::settings(home), checks::clock(home)]);
     found.extend([walls::of_programs(home).await, walls::of_compiler().await, checks::groups()]);
-    found.push(checks::store(context, reads_store).await);
+    let database = context.owner.check_database(home).await;
+    let has_database = !database.is_empty();
+    found.extend(database);
+    found.push(checks::store(context, reads_store, has_database).await);
     found
 }
 

@@ -1,18 +1,29 @@
-//! `longhaul exec`: runs a file of untrusted code in the sandbox, prints its output, and ends with its exit code.
+//! `longhaul exec`: runs a file of untrusted code in the sandbox, prints its output while it runs, and ends with its exit
+//! code.
+
+mod live;
+mod rich;
+mod sessions;
 
 use super::code_file::Refusals;
 use super::context::Context;
 use super::exit::Exit;
 use super::order::print_json;
+use super::package_args::PackageArgs;
 use super::{code_file, grant_args, terminal};
 use clap::{Args, ValueEnum};
+use live::{LivePrinter, PrintedBytes};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
-use longhaul_exec::{Code, Executor, ExecutorPaths, Job, JobLimits, JobReport, SOURCE_BYTES_MAX};
-use longhaul_home::plugin_directories;
+use longhaul_exec::{
+    Code, Executor, ExecutorPaths, Job, JobLimits, JobReport, Level, NativeRuntime, OutputSink, Runtime,
+    SOURCE_BYTES_MAX,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// Longest WASI program that is read, in bytes.
 const PROGRAM_BYTES_MAX: usize = 64 << 20;
@@ -25,36 +36,66 @@ const FUEL: u8 = 122;
 const TIMEOUT: u8 = 124;
 const NOT_RUN: u8 = 125;
 const STOPPED: u8 = 126;
+const INTERRUPTED: u8 = 130;
 
 #[derive(Args, Debug)]
 pub struct ExecArgs {
     /// The file to run; `-` reads source from standard input.
-    file: PathBuf,
+    #[arg(required_unless_present_any = ["sessions", "end_session"])]
+    file: Option<PathBuf>,
     /// The language. Default: by the extension of the file: `.py`, `.js`, `.mjs`, `.ts`, `.mts` or `.wasm`.
     #[arg(long)]
     lang: Option<LanguageArg>,
     /// The value of `CONTEXT` in the code, a JSON object. A program gets it as its first argument.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     context: String,
-    /// A module that the code may import, by the name of the file, such as `lib/helper.js`. May be given several times.
+    /// A module that the code may import, by the name of the file, such as `lib/helper.js`. May be given several times. A
+    /// session takes them only natively.
     #[arg(long = "module", value_name = "FILE")]
     modules: Vec<PathBuf>,
-    /// A directory for the code, writable unless `:ro` follows. May be given several times.
+    /// The runtime of the code. Native is for Python that needs packages of this machine: its interpreter is a process in
+    /// the sandbox of native programs.
+    #[arg(long, value_name = "RUNTIME", default_value = "wasm")]
+    runtime: RuntimeArg,
+    /// The virtual environment with the packages of native code. Default: the `python3` of PATH.
+    #[arg(long, value_name = "DIR")]
+    venv: Option<PathBuf>,
+    /// The lowest level of the sandbox that native code may run at: full, namespaces, landlock, none, or runsc.
+    #[arg(long, value_name = "LEVEL", value_parser = grant_args::sandbox_level)]
+    sandbox_min: Option<Level>,
+    /// Return typed results: the value of the last expression, what `display(value)` is given, and of Python figures of
+    /// matplotlib, as JSON, tables, PNG and SVG. `outputs` with --json. A WASI program has none, and is refused.
+    #[arg(long)]
+    rich: bool,
+    /// Run Python as the next step of a session of this name: its variables are kept for the steps after it. Begins the
+    /// session if there is none. Typed results are returned, as with --rich.
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+    /// List the sessions instead of running a file.
+    #[arg(long, conflicts_with_all = ["file", "session", "end_session"])]
+    sessions: bool,
+    /// End the session of this name, and remove its variables, instead of running a file.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "session"])]
+    end_session: Option<String>,
+    /// A directory for the code, writable unless `:ro` follows; native code has it at the path HOST, so GUEST must be the
+    /// same. May be given several times.
     #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = grant_args::directory)]
     dir: Vec<DirectoryGrant>,
     /// A host that the code may reach by HTTP, such as `https://api.example.com`. May be given several times. Python
     /// uses `urllib.request` or `http.client`, JavaScript `fetch`.
     #[arg(long, value_name = "PATTERN", value_parser = grant_args::host)]
     allow_host: Vec<HostPattern>,
+    #[command(flatten)]
+    packages: PackageArgs,
     /// Longest wall-clock time, in milliseconds.
     #[arg(long, default_value_t = JobLimits::default().timeout_ms)]
     timeout_ms: u64,
-    /// Most memory, in bytes.
-    #[arg(long, default_value_t = JobLimits::default().memory_bytes_max)]
-    memory_bytes_max: u64,
-    /// Most fuel, in units of wasmtime.
-    #[arg(long, default_value_t = JobLimits::default().fuel_max)]
-    fuel_max: u64,
+    /// Most memory, in bytes. Default 268435456, and 1073741824 for native code.
+    #[arg(long, value_name = "BYTES")]
+    memory_bytes_max: Option<u64>,
+    /// Most fuel, in units of wasmtime. Default 1000000000000; native code has none.
+    #[arg(long, value_name = "FUEL")]
+    fuel_max: Option<u64>,
     /// Most bytes that it writes into directories.
     #[arg(long, default_value_t = JobLimits::default().disk_bytes_max)]
     disk_bytes_max: u64,
@@ -81,14 +122,42 @@ enum LanguageArg {
     Wasm,
 }
 
+/// The runtimes, as words of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RuntimeArg {
+    /// An instance of WebAssembly.
+    Wasm,
+    /// Python of this machine, in the sandbox of native programs.
+    Native,
+}
+
+impl ExecArgs {
+    /// True when the command waits for nothing but a guest, so that one thread is enough. Native code has processes and
+    /// a proxy beside it.
+    pub fn needs_one_thread(&self) -> bool {
+        self.runtime == RuntimeArg::Wasm
+    }
+}
+
 /// Runs the command.
 pub async fn run(context: &Context, args: ExecArgs) -> fault::Result<Exit> {
+    if args.sessions {
+        return sessions::list(context);
+    }
+    if let Some(name) = &args.end_session {
+        return sessions::end(context, name);
+    }
     let of_longhaul = args.exit_code_of_longhaul;
-    match report(context, args).await {
-        Ok(report) => {
-            show(context, &report)?;
+    // JSON has the output in the report alone.
+    let printer = (!context.json).then(LivePrinter::start);
+    let ran = report(context, &args, printer.as_ref().map(LivePrinter::sink)).await;
+    let printed = printer.map(LivePrinter::end).unwrap_or_default();
+    match ran {
+        Ok(Some(report)) => {
+            show(context, &report, printed)?;
             Ok(if of_longhaul { Exit::Done } else { Exit::OfCode(exit_code(&report)) })
         }
+        Ok(None) => Ok(Exit::OfCode(INTERRUPTED)),
         Err(error) if of_longhaul => Err(error),
         Err(error) => {
             terminal::error(&error);
@@ -109,50 +178,100 @@ fn exit_code(report: &JobReport) -> u8 {
     }
 }
 
-async fn report(context: &Context, args: ExecArgs) -> fault::Result<JobReport> {
+/// The report of the code; none when it was interrupted.
+async fn report(
+    context: &Context,
+    args: &ExecArgs,
+    sink: Option<Arc<dyn OutputSink>>,
+) -> fault::Result<Option<JobReport>> {
+    let code = code(args)?;
     let job = Job {
-        code: code(&args)?,
+        runtime: runtime(args)?,
         context: serde_json::from_str::<Value>(&args.context).context("--context is not JSON")?,
-        stdin: String::new(),
         files: modules(&args.modules)?,
-        directories: args.dir,
-        hosts: args.allow_host,
-        limits: JobLimits {
-            timeout_ms: args.timeout_ms,
-            memory_bytes_max: args.memory_bytes_max,
-            fuel_max: args.fuel_max,
-            disk_bytes_max: args.disk_bytes_max,
-            output_bytes_max: args.output_bytes_max,
-        },
+        directories: directories(args, &code)?,
+        hosts: args.allow_host.clone(),
+        rich: args.rich,
+        limits: limits(args),
+        sink,
+        ..Job::of(code)
     };
     // The data directory of the command line, as in `runtimes list`.
-    let paths = ExecutorPaths { runtimes: plugin_directories(&context.home), ..ExecutorPaths::usual()? };
-    Ok(Executor::new(paths)?.run(job).await?)
+    let paths = ExecutorPaths::of_home(&context.home)?;
+    // The process ends next, and the system takes its memory back sooner than it could be returned.
+    let executor = ManuallyDrop::new(Executor::for_one_job(paths)?);
+    if args.session.is_some() {
+        context.home.make()?;
+    }
+    let running = async {
+        match &args.session {
+            None => executor.run(job).await,
+            Some(name) => executor.run_in_session(name, job).await,
+        }
+    };
+    // An interrupted job is dropped, so that its processes end and its files are removed.
+    tokio::select! {
+        report = running => Ok(Some(report?)),
+        interrupted = tokio::signal::ctrl_c() => {
+            interrupted?;
+            Ok(None)
+        }
+    }
 }
 
-fn show(context: &Context, report: &JobReport) -> fault::Result<()> {
+fn runtime(args: &ExecArgs) -> fault::Result<Runtime> {
+    if args.runtime == RuntimeArg::Native {
+        if args.fuel_max.is_some() {
+            bail!("native code has no fuel; leave out --fuel-max, and use --timeout-ms");
+        }
+        let sandbox_min = args.sandbox_min.unwrap_or_default();
+        return Ok(Runtime::Native(NativeRuntime { venv: args.venv.clone(), sandbox_min, ..NativeRuntime::default() }));
+    }
+    if args.venv.is_some() || args.sandbox_min.is_some() {
+        bail!("--venv and --sandbox-min are for native code; add --runtime native");
+    }
+    Ok(Runtime::Wasm)
+}
+
+fn limits(args: &ExecArgs) -> JobLimits {
+    let usual = if args.runtime == RuntimeArg::Native { JobLimits::native() } else { JobLimits::default() };
+    JobLimits {
+        timeout_ms: args.timeout_ms,
+        memory_bytes_max: args.memory_bytes_max.unwrap_or(usual.memory_bytes_max),
+        fuel_max: args.fuel_max.unwrap_or(usual.fuel_max),
+        disk_bytes_max: args.disk_bytes_max,
+        output_bytes_max: args.output_bytes_max,
+    }
+}
+
+/// Prints a report, without the output that was printed while the code ran.
+fn show(context: &Context, report: &JobReport, printed: PrintedBytes) -> fault::Result<()> {
     if context.json {
         print_json(report)?;
         return Ok(());
     }
-    terminal::pass_output(&report.stdout);
-    terminal::pass_error(&report.stderr);
+    terminal::pass_output(report.stdout.get(printed.stdout..).unwrap_or_default());
+    report.outputs.iter().for_each(rich::show);
+    terminal::pass_error(report.stderr.get(printed.stderr..).unwrap_or_default());
     if let Some(error) = &report.error_message {
         errln!("longhaul: {error}");
     }
     if report.truncated {
         errln!("longhaul: some output was dropped; raise --output-bytes-max to keep more");
     }
+    for unkept in report.session.iter().flat_map(|session| &session.unkept) {
+        errln!("longhaul: the session does not keep `{}`: {}", unkept.names.join("`, `"), unkept.reason);
+    }
     Ok(())
 }
 
 fn code(args: &ExecArgs) -> fault::Result<Code> {
-    let language = language(args)?;
-    Ok(match language {
-        LanguageArg::Wasm => Code::Wasm(read(&args.file, PROGRAM_BYTES_MAX)?),
-        LanguageArg::Python => Code::Python(source(&args.file)?),
-        LanguageArg::JavaScript => Code::JavaScript(source(&args.file)?),
-        LanguageArg::TypeScript => Code::TypeScript(source(&args.file)?),
+    let file = args.file.as_deref().context("there is no file to run; name one")?;
+    Ok(match language(file, args.lang)? {
+        LanguageArg::Wasm => Code::Wasm(read(file, PROGRAM_BYTES_MAX)?),
+        LanguageArg::Python => Code::Python(source(file)?),
+        LanguageArg::JavaScript => Code::JavaScript(source(file)?),
+        LanguageArg::TypeScript => Code::TypeScript(source(file)?),
     })
 }
 
@@ -176,18 +295,27 @@ fn modules(paths: &[PathBuf]) -> fault::Result<BTreeMap<String, String>> {
     Ok(found)
 }
 
-fn language(args: &ExecArgs) -> fault::Result<LanguageArg> {
-    if let Some(language) = args.lang {
+/// The directories of the code, and that of its packages.
+fn directories(args: &ExecArgs, code: &Code) -> fault::Result<Vec<DirectoryGrant>> {
+    if !args.packages.is_empty() && !matches!(code, Code::Python(_)) {
+        bail!("--with gives packages to Python, and to no other language; leave it out");
+    }
+    if !args.packages.is_empty() && args.runtime == RuntimeArg::Native {
+        bail!("--with gives packages to Python in WebAssembly, and native code has those of --venv DIR; leave one out");
+    }
+    Ok(args.dir.iter().cloned().chain(args.packages.grant()?).collect())
+}
+
+fn language(file: &Path, said: Option<LanguageArg>) -> fault::Result<LanguageArg> {
+    if let Some(language) = said {
         return Ok(language);
     }
-    match args.file.extension().and_then(|end| end.to_str()) {
+    match file.extension().and_then(|end| end.to_str()) {
         Some("py") => Ok(LanguageArg::Python),
         Some("js" | "mjs") => Ok(LanguageArg::JavaScript),
         Some("ts" | "mts") => Ok(LanguageArg::TypeScript),
         Some("wasm") => Ok(LanguageArg::Wasm),
-        _ => {
-            bail!("the name of `{}` does not tell its language; say --lang python, js, ts or wasm", args.file.display())
-        }
+        _ => bail!("the name of `{}` does not tell its language; say --lang python, js, ts or wasm", file.display()),
     }
 }
 
@@ -216,6 +344,9 @@ mod tests {
             memory_bytes_peak: 0,
             limit: limit.map(str::to_owned),
             truncated: false,
+            outputs: Vec::new(),
+            sandbox: None,
+            session: None,
         };
         assert_eq!(super::exit_code(&report), expected, "{exit_code:?} {limit:?}");
     }

@@ -15,6 +15,8 @@ pub enum Exit {
     Paused,
     /// The run waits for an answer.
     Waiting,
+    /// Another process took over the database that holds the state.
+    LeaseLost,
     /// The end of code that `longhaul exec` ran; the help of that command lists the exit codes.
     OfCode(u8),
 }
@@ -30,6 +32,7 @@ impl Exit {
             Self::Incomplete => 3,
             Self::Paused => 4,
             Self::Waiting => 5,
+            Self::LeaseLost => 6,
             Self::OfCode(code) => code,
         }
     }

@@ -1,6 +1,9 @@
 //! Follows a run to its end: prints its events, pauses it on Ctrl-C, and takes over when the owner of the data
-//! directory dies.
+//! directory dies. It takes no decision about a run.
 
+mod display;
+
+use self::display::RunDisplay;
 use super::arguments::OutputFormat;
 use super::command_client::{OWNER_PAUSE, OWNERS_MAX};
 use super::context::Context;
@@ -8,22 +11,19 @@ use super::exit::Exit;
 use super::progress::Progress;
 use super::prompt::{Person, PromptOutcome};
 use super::{features, owner, terminal};
-use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_api::journal::ListEvents;
 use longhaul_api::operations::{JournalOperations as _, RunOperations as _};
+use longhaul_api::run_lists::ListInterrupted;
 use longhaul_api::runs::{AffectedRun, AskRequest, BeginRun, PauseRun, ResumeRun, ShowRun, SteerRun};
 use longhaul_api::runs::{RunRef, RunSummary, Status};
 use longhaul_api::seen::RunNotification;
 use longhaul_client::Client;
 use longhaul_client::wire::OwnerGone;
 use longhaul_core::RunId;
-use longhaul_core::event::{Event, RunEvent};
-use longhaul_core::fault::{self, Context as _, bail};
-use longhaul_core::stream::{Content, StreamLine, StreamToken};
-use longhaul_core::text::{cleaned, printable};
+use longhaul_core::event::Event;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_harness::RunStatus;
 use longhaul_report::messages;
-use rustix::termios::tcgetwinsize;
 use std::io::IsTerminal;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -33,7 +33,7 @@ use tokio::time::Instant;
 /// Time for a run with a question to come to rest before the person is asked while it goes on.
 const QUESTION_PAUSE: Duration = Duration::from_millis(700);
 
-/// What begins, or goes on with, the run that is followed.
+/// The request that begins or resumes the run that is followed.
 #[derive(Clone)]
 pub(super) enum StartRequest {
     /// A run of a project.
@@ -155,15 +155,16 @@ struct Follower<'a> {
     context: &'a Context,
     run: RunId,
     after: u64,
-    /// Whether this terminal started or resumed the run. Then Ctrl-C pauses the run; otherwise it only stops watching.
+    /// True when this terminal started or resumed the run. Then Ctrl-C pauses the run; otherwise it only stops
+    /// watching.
     owns: bool,
-    /// Whether standard output is for the answer alone.
+    /// True when standard output is for the answer alone.
     asks: bool,
     /// Number of sessions after which the run pauses by itself.
     sessions: Option<u32>,
-    /// Whether this terminal asked the run to pause.
+    /// True when this terminal asked the run to pause.
     pauses: bool,
-    /// Whether the features are shown once the run pauses.
+    /// True when the features are shown once the run pauses.
     shows_plan: bool,
     view: RunDisplay,
     person: Person,
@@ -306,13 +307,13 @@ impl Follower<'_> {
         }
     }
 
-    /// Whether questions may go to standard output. They may not if a program reads events there, or the answer of an
+    /// True when questions may go to standard output. They may not if a program reads events there, or the answer of an
     /// ask.
     fn may_ask(&self) -> bool {
         !self.view.form.is_for_programs() && (!self.asks || std::io::stdout().is_terminal())
     }
 
-    /// Whether typed lines are corrections.
+    /// True when typed lines are corrections.
     fn may_steer(&self) -> bool {
         !self.view.form.is_for_programs() && self.person.is_here(self.context)
     }
@@ -354,6 +355,7 @@ impl Follower<'_> {
     async fn go_on(&self, client: &Client) -> fault::Result<()> {
         let named = RunRef::Named(self.run.to_string());
         if broke_off(&status(client, named.clone()).await?.summary) {
+            self.expect_unattended(client).await?;
             self.view.say(&format!("the owner is gone; going on with run {}", self.run));
             // Resumes with the limits that are stored with the run, such as its remaining sessions.
             client.resume_run(ResumeRun { run: named, retry_failing: false, sessions: None }).await?;
@@ -361,7 +363,21 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// Whether the person at this terminal answered all questions that the run waits for. The run then goes on.
+    /// Refuses to go on by itself with a run that only a person may go on with.
+    async fn expect_unattended(&self, client: &Client) -> fault::Result<()> {
+        let by_themselves = client.interrupted_runs(ListInterrupted {}).await?.runs;
+        if by_themselves.iter().any(|summary| summary.run == self.run) {
+            return Ok(());
+        }
+        // Where it is none of them because somebody works on it by now, all is well.
+        let Status { summary, reason, .. } = status(client, RunRef::Named(self.run.to_string())).await?;
+        if broke_off(&summary) {
+            bail!(Fault::conflict(reason));
+        }
+        Ok(())
+    }
+
+    /// True when the person at this terminal answered all questions that the run waits for. The run then goes on.
     async fn is_answered(&mut self, client: &Client, status: &Status) -> fault::Result<bool> {
         if status.summary.status != RunStatus::Parked || !self.may_ask() {
             return Ok(false);
@@ -451,11 +467,6 @@ fn how_to_get_the_work(status: &Status) -> Option<String> {
     })
 }
 
-fn print(line: &StreamLine) -> fault::Result<()> {
-    outln!("{}", serde_json::to_string(line)?);
-    Ok(())
-}
-
 /// Returns at that time, or never if there is none.
 async fn at(time: Option<Instant>) {
     match time {
@@ -464,150 +475,11 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// Whether a run that should go on has no process that works on it.
+/// True when a run that should go on has no process that works on it.
 fn broke_off(summary: &RunSummary) -> bool {
     (works(summary) || summary.wakes_at_ms.is_some()) && !summary.active
 }
 
 fn works(summary: &RunSummary) -> bool {
     matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working)
-}
-
-/// The output for a run. A person sees lines and, on a terminal, a live display below them. A program sees one JSON
-/// object a line.
-struct RunDisplay {
-    form: OutputFormat,
-    /// Whether lines go to standard error.
-    beside: bool,
-    run: RunId,
-    progress: Progress,
-    /// Whether the end of the run was shown, and whether a question was.
-    has_said_end: bool,
-    has_said_question: bool,
-    live: Option<LiveLines>,
-}
-
-impl RunDisplay {
-    fn new(form: OutputFormat, beside: bool, run: RunId, progress: Progress) -> Self {
-        let (has_said_end, has_said_question) = (false, false);
-        let mut view = Self { form, beside, run, progress, has_said_end, has_said_question, live: None };
-        view.begin();
-        view
-    }
-
-    /// Draws the live display, if a person can see it.
-    fn begin(&mut self) {
-        let is_read = self.beside || std::io::stdout().is_terminal();
-        self.live = (self.form == OutputFormat::Words && is_read && is_drawn_on()).then(LiveLines::new);
-        self.draw();
-    }
-
-    fn event(&mut self, event: &RunEvent) -> fault::Result<()> {
-        match self.form {
-            OutputFormat::Words => {}
-            OutputFormat::Json | OutputFormat::Stream => return print(&StreamLine::of(event.clone())),
-        }
-        if let Event::ContextAnxiety { invocation, sign } = &event.event {
-            tracing::debug!(%invocation, ?sign, "a model seems to hurry because its context fills");
-        }
-        self.has_said_end |= matches!(event.event, Event::RunEnded { .. });
-        self.has_said_question |= matches!(event.event, Event::Parked { .. });
-        if let Some(line) = self.progress.see(event) {
-            self.say(&line);
-        }
-        self.draw();
-        Ok(())
-    }
-
-    /// Takes a part of the words of a model.
-    fn token(&mut self, run: &RunId, token: StreamToken) -> fault::Result<()> {
-        if self.form == OutputFormat::Stream {
-            return print(&StreamLine { run: run.clone(), content: Content::Token(token) });
-        }
-        if self.live.is_some() {
-            self.progress.hear(&token);
-            self.draw();
-        }
-        Ok(())
-    }
-
-    /// Reports that parts of the words of models were lost.
-    fn lagged(&mut self, run: &RunId, after: u64) -> fault::Result<()> {
-        if self.form == OutputFormat::Stream {
-            print(&StreamLine { run: run.clone(), content: Content::Lagged { after } })?;
-        }
-        Ok(())
-    }
-
-    /// Reports that no process works on the run any more.
-    fn gone(&mut self, run: &RunId, after: u64, error: Option<&str>) -> fault::Result<()> {
-        if self.form == OutputFormat::Stream {
-            let error = error.map(str::to_owned);
-            print(&StreamLine { run: run.clone(), content: Content::End { after, error } })?;
-        }
-        Ok(())
-    }
-
-    fn say(&self, line: &str) {
-        match &self.live {
-            Some(live) => live.bar.println(cleaned(line)),
-            None if self.form.is_for_programs() => {}
-            None if self.beside => terminal::error_text(line),
-            None => outtext!(line),
-        }
-    }
-
-    fn draw(&self) {
-        if let Some(live) = &self.live {
-            live.draw(&self.progress, &self.run);
-        }
-    }
-
-    fn finish(&mut self) {
-        if let Some(live) = self.live.take() {
-            live.bar.finish_and_clear();
-        }
-    }
-}
-
-/// Lines of a model's words in the live display.
-const SAYING_LINES_MAX: usize = 4;
-
-/// Columns beside the label, for the spinner, the time, and spaces.
-const BESIDE_LABEL: usize = 12;
-
-/// Width of a terminal that does not tell it, in columns.
-const COLUMNS: usize = 80;
-
-/// The live display at the end of a terminal: the current work, and the words of a model.
-struct LiveLines {
-    bar: ProgressBar,
-}
-
-impl LiveLines {
-    fn new() -> Self {
-        let bar = ProgressBar::new_spinner();
-        bar.set_style(
-            ProgressStyle::with_template("{spinner} {prefix} {elapsed}{msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner()),
-        );
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Self { bar }
-    }
-
-    fn draw(&self, progress: &Progress, run: &RunId) {
-        let columns = tcgetwinsize(std::io::stderr()).map_or(0, |size| usize::from(size.ws_col));
-        let columns = if columns == 0 { COLUMNS } else { columns };
-        let room = columns.saturating_sub(BESIDE_LABEL).max(BESIDE_LABEL);
-        self.bar.set_prefix(printable(&progress.label(run, room), usize::MAX));
-        let saying = progress.saying(SAYING_LINES_MAX, room);
-        self.bar.set_message(
-            saying.iter().map(|line| format!("\n  | {}", printable(line, usize::MAX))).collect::<String>(),
-        );
-    }
-}
-
-/// Whether the live display can be drawn: on standard error, if that is a terminal that can move its cursor.
-fn is_drawn_on() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

@@ -1,8 +1,9 @@
-//! Parsers of arguments: directories and hosts for code, the plan of a run.
+//! Parsers of arguments: directories, hosts and sandbox levels for code, the plan of a run.
 
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
 use longhaul_core::work::Plan;
+use longhaul_sandbox::Level;
 use std::path::Path;
 
 /// Parses `HOST:GUEST`, writable, or `HOST:GUEST:ro`.
@@ -24,6 +25,11 @@ pub fn host(text: &str) -> Result<HostPattern, String> {
     HostPattern::try_from(text.to_owned()).map_err(|error| error.to_string())
 }
 
+/// Parses a level of the sandbox.
+pub fn sandbox_level(text: &str) -> Result<Level, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
+}
+
 /// Longest file of a plan, in bytes. The harness keeps far less.
 const PLAN_BYTES_MAX: u64 = 16 << 20;
 
@@ -41,6 +47,12 @@ pub fn plan(path: &Path) -> fault::Result<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_level_of_the_sandbox_is_one_of_its_words() {
+        assert_eq!(sandbox_level("landlock"), Ok(Level::Landlock));
+        assert!(sandbox_level("all").unwrap_err().contains("`full`"));
+    }
 
     #[test]
     fn a_directory_is_named_on_both_sides_and_may_be_read_only() {

@@ -1,10 +1,12 @@
 //! `longhaul graph`: code in steps. After a change, only the affected steps run again.
 
 mod cells;
+mod live;
 mod show;
 
 use super::context::Context;
 use super::exit::Exit;
+use super::package_args::PackageArgs;
 use super::{grant_args, terminal};
 use clap::{Args, Subcommand, ValueEnum};
 use longhaul_api::graphs::{
@@ -14,7 +16,7 @@ use longhaul_api::graphs::{
 use longhaul_api::operations::GraphOperations as _;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::{DirectoryGrant, HostPattern};
-use longhaul_core::graph::{self, GraphFormat, GraphOperation, StepEnvironment, StepLimits};
+use longhaul_core::graph::{self, GraphAnswer, GraphFormat, GraphOperation, StepEnvironment, StepLimits};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -58,7 +60,7 @@ pub enum GraphCommand {
         #[command(flatten)]
         source: SourceArgs,
     },
-    /// Run the stale steps, and print their output.
+    /// Run the stale steps, and print their output while they run.
     Run {
         /// Name of the graph.
         name: String,
@@ -143,6 +145,8 @@ pub struct StepGrantArgs {
     /// given several times.
     #[arg(long, value_name = "PATTERN", value_parser = grant_args::host)]
     allow_host: Vec<HostPattern>,
+    #[command(flatten)]
+    packages: PackageArgs,
     /// Longest wall-clock time of a step, in milliseconds.
     #[arg(long, default_value_t = StepLimits::default().timeout_ms)]
     timeout_ms: u64,
@@ -160,8 +164,9 @@ impl StepGrantArgs {
             let host = std::fs::canonicalize(&grant.host).with_context(|| format!("`{}`", grant.host.display()))?;
             Ok::<_, Fault>(DirectoryGrant { host, ..grant })
         };
+        let packages = self.packages.grant()?;
         Ok(StepEnvironment {
-            directories: self.dir.into_iter().map(absolute).collect::<fault::Result<_>>()?,
+            directories: self.dir.into_iter().chain(packages).map(absolute).collect::<fault::Result<_>>()?,
             hosts: self.allow_host,
             limits: StepLimits {
                 timeout_ms: self.timeout_ms,
@@ -244,8 +249,8 @@ pub async fn run(context: &Context, command: GraphCommand) -> fault::Result<Exit
     match command {
         GraphCommand::New { name, lang, sees } => {
             let (language, surroundings) = (lang.into(), sees.surroundings()?);
-            let made = context.create_graph(CreateGraph { name, language, surroundings, token }).await?;
-            show::summary(context, &made)
+            let request = CreateGraph { name, language, surroundings, steps: Vec::new(), token };
+            show::summary(context, &context.create_graph(request).await?)
         }
         GraphCommand::List => show::summaries(context, &context.graphs(ListGraphs {}).await?),
         GraphCommand::Remove { name, step: None } => {
@@ -267,14 +272,16 @@ pub async fn run(context: &Context, command: GraphCommand) -> fault::Result<Exit
             operate(context, OperateGraph { name, operation: GraphOperation::Change { step, source }, token }).await
         }
         GraphCommand::Run { name, keep_going, again } => {
-            show::answer(context, &context.run_graph(RunGraph { name, keep_going, again, token }).await?)
+            let request = RunGraph { name: name.clone(), keep_going, again, token: token.clone() };
+            run_live(context, &name, &token, context.run_graph(request)).await
         }
         GraphCommand::Stale { name } => {
             operate(context, OperateGraph { name, operation: GraphOperation::Stale, token }).await
         }
         GraphCommand::Replay { name, step, keep_going } => {
             let operation = GraphOperation::Replay { step, keep_going };
-            operate(context, OperateGraph { name, operation, token }).await
+            let request = OperateGraph { name: name.clone(), operation, token: token.clone() };
+            run_live(context, &name, &token, context.operate_graph(request)).await
         }
         GraphCommand::Diagnose { name, step, model } => {
             let model = model.choice(&context.project);
@@ -315,6 +322,20 @@ async fn export(context: &Context, name: String, format: GraphFormat, output: Op
 
 async fn operate(context: &Context, request: OperateGraph) -> fault::Result<Exit> {
     show::answer(context, &context.operate_graph(request).await?)
+}
+
+/// Waits for the answer to a run, and prints the output of the steps meanwhile. JSON is the answer alone.
+async fn run_live(
+    context: &Context,
+    name: &str,
+    token: &str,
+    run: impl Future<Output = fault::Result<GraphAnswer>>,
+) -> fault::Result<Exit> {
+    if context.json {
+        return show::answer(context, &run.await?);
+    }
+    let (answer, printed) = live::follow(context, name, token, run).await;
+    show::answer_to_run(context, &answer?, &printed)
 }
 
 fn token() -> String {

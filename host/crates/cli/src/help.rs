@@ -5,9 +5,10 @@
 
 mod examples;
 mod groups;
-mod layout;
+pub(super) mod layout;
 mod markdown;
 mod pager;
+mod table;
 mod topics;
 
 use super::exit::Exit;

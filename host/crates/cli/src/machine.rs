@@ -2,8 +2,8 @@
 //!
 //! Nothing is started, and of keys only the names of their variables are read.
 
-use longhaul_core::fault;
-use longhaul_home::{Home, cache, variable};
+use longhaul_core::fault::{self, Fault};
+use longhaul_home::{Home, cache, carried_plugins, variable};
 use longhaul_models::discover::PORTS;
 use longhaul_models::pull::{DEFAULT, path_of};
 use longhaul_models::{Discovery, discover};
@@ -30,9 +30,18 @@ pub(super) fn missing<'a>(names: &[&'a str], project: Option<&Path>, home: &Home
     names.iter().copied().filter(|name| longhaul_plugins::find(name, project, home).is_err()).collect()
 }
 
-/// The way to plugins that are missing.
+/// The plugins that are missing, and the reason or the remedy.
 pub(super) fn missing_words(missing: &[&str]) -> String {
-    format!("missing: {}; build them with `cargo xtask plugins`, or set LONGHAUL_PLUGINS", missing.join(", "))
+    words_of_missing(missing, carried_plugins().err().as_ref())
+}
+
+/// `why` is the reason why the plugins that this program carries could not be unpacked.
+fn words_of_missing(missing: &[&str], why: Option<&Fault>) -> String {
+    let names = missing.join(", ");
+    match why {
+        Some(why) => format!("missing: {names}; {why:#}"),
+        None => format!("missing: {names}; build them with `cargo xtask plugins`, or set LONGHAUL_PLUGINS"),
+    }
 }
 
 /// True when a program of this name is on PATH.
@@ -64,6 +73,15 @@ mod tests {
         assert!(!is_program(&path));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("ours");
         assert!(is_program(&path));
+    }
+
+    /// `longhaul onboard` used to advise a build to users whose cache could not be written.
+    #[test]
+    fn missing_plugins_are_told_with_the_reason_why_they_are() {
+        let words = words_of_missing(&["react", "files"], None);
+        assert!(words.starts_with("missing: react, files; build them with"), "{words}");
+        let words = words_of_missing(&["react"], Some(&Fault::msg("cannot create the directory `/cache`")));
+        assert_eq!(words, "missing: react; cannot create the directory `/cache`");
     }
 
     #[test]

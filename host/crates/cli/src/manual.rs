@@ -1,4 +1,5 @@
-//! `longhaul completions` and `longhaul man`: what shells and `man` show of the command line, made of its definition.
+//! `longhaul completions` and `longhaul man`: completions of shells and manual pages, made from the definition of the
+//! command line.
 //!
 //! They start no log and no runtime, and need neither a data directory nor a home: packagers call them.
 

@@ -22,6 +22,7 @@ use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{CommitLog, ListCommits, RunRef};
 use longhaul_api::wire::onboarding::DemoReport;
 use longhaul_core::fault::{self, bail};
+use longhaul_core::text::shell_word;
 use longhaul_report::messages;
 use person::Person;
 use std::path::PathBuf;
@@ -86,10 +87,10 @@ impl Demo<'_> {
         self.say("\nlonghaul run");
         let kill_at = kills.then_some(KILL_AT);
         let before = match child::run(self.context, &self.directory, "run", kill_at).await? {
-            Ending::Interrupted => return Ok(self.interrupted()),
+            Ending::Interrupted => return Ok(self.interrupted().await),
             Ending::Killed => Some(self.killed().await?),
             Ending::Ended(code) => {
-                self.expect_result(code)?;
+                self.expect_result(code).await?;
                 None
             }
         };
@@ -98,8 +99,8 @@ impl Demo<'_> {
         }
         if before.is_some() {
             match child::run(self.context, &self.directory, "resume", None).await? {
-                Ending::Interrupted | Ending::Killed => return Ok(self.interrupted()),
-                Ending::Ended(code) => self.expect_result(code)?,
+                Ending::Interrupted | Ending::Killed => return Ok(self.interrupted().await),
+                Ending::Ended(code) => self.expect_result(code).await?,
             }
         }
         self.report(before).await?;
@@ -154,8 +155,7 @@ impl Demo<'_> {
 
     /// Says how to see more, and opens the page if the person wants to.
     async fn offer_page(&self, person: &Person) -> fault::Result<Exit> {
-        let directory = self.directory.display();
-        self.say(&format!("\nlook at the work:  longhaul --project {directory} diff"));
+        self.say(&format!("\nlook at the work:  {} diff", self.command()));
         self.say("open the page:     longhaul serve   (it asks for a token: longhaul token add NAME --scope read)");
         self.say("go on from here:   longhaul help guides/project");
         if person.agrees("open the page now?", false).await.unwrap_or(false) {
@@ -165,22 +165,33 @@ impl Demo<'_> {
     }
 
     /// Ends after Ctrl-C.
-    fn interrupted(&self) -> Exit {
-        let directory = self.directory.display();
-        errln!("stopped; nothing is lost. Go on with: longhaul --project {directory} resume");
+    async fn interrupted(&self) -> Exit {
+        let next = self.next_command().await;
+        errln!("stopped; nothing is lost. Go on with: {next}");
         Exit::Paused
     }
 
     /// Accepts a run whose features pass, and one whose features do not: a small model may miss some.
-    fn expect_result(&self, code: Option<i32>) -> fault::Result<()> {
-        let directory = self.directory.display();
-        match code.and_then(|code| u8::try_from(code).ok()) {
-            Some(code) if code == Exit::Done.code() || code == Exit::Incomplete.code() => Ok(()),
-            Some(code) => {
-                bail!("the run ended with exit code {code}; go on with: longhaul --project {directory} resume")
-            }
-            None => bail!("a signal ended the run; go on with: longhaul --project {directory} resume"),
+    async fn expect_result(&self, code: Option<i32>) -> fault::Result<()> {
+        if [Exit::Done, Exit::Incomplete].map(|exit| Some(i32::from(exit.code()))).contains(&code) {
+            return Ok(());
         }
+        let next = self.next_command().await;
+        match code {
+            Some(code) => bail!("the run ended with exit code {code}; go on with: {next}"),
+            None => bail!("a signal ended the run; go on with: {next}"),
+        }
+    }
+
+    /// The command that goes on: `resume`, or `run` where no run has begun yet, since `resume` would find none.
+    async fn next_command(&self) -> String {
+        let has_run = Account::read(self.context, &self.directory).await.is_ok();
+        format!("{} {}", self.command(), if has_run { "resume" } else { "run" })
+    }
+
+    /// The program for this project, to be typed in a shell.
+    fn command(&self) -> String {
+        format!("longhaul --project {}", shell_word(&self.directory.to_string_lossy()))
     }
 
     fn say(&self, text: &str) {

@@ -13,7 +13,8 @@ pub mod work;
 use longhaul_api::checkpoints::{CheckpointDescription, CheckpointDocument};
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{RunRef, ShowRun};
-use longhaul_api::upkeep::{RestoreOptions, RestoreReport};
+use longhaul_api::upkeep::{MigrationReport, RestoreOptions, RestoreReport, StoreKind};
+use longhaul_api::wire::doctor::CheckResult;
 use longhaul_client::Client;
 use longhaul_config::server::ServerSettings;
 use longhaul_core::RunId;
@@ -33,6 +34,9 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Exit code after a second Ctrl-C: 128 + SIGINT, as shells report it.
 const INTERRUPTED: i32 = 130;
 
+/// Called with a clause about the process that works with the database, such as `the database is held by ...`.
+pub type StandbyNotice = Box<dyn FnOnce(&str) + Send>;
+
 /// The program that the command line is a part of: it does the work that needs the store, the service or the servers.
 #[async_trait::async_trait]
 pub trait Owner: Send + Sync {
@@ -40,8 +44,10 @@ pub trait Owner: Send + Sync {
     /// an owner has, unless another process is; then the client asks that one.
     async fn open(&self, home: &Home, project: &Path) -> fault::Result<Client>;
 
-    /// Opens the client of a data directory as its owner and a server, once a command that is about to end has.
-    async fn own_soon(&self, home: &Home) -> fault::Result<Client>;
+    /// Opens the client of a data directory as its owner and a server, once a command that is about to end has. Where
+    /// the state is in a database that another process works with, it waits until that one ends, and calls `on_standby`
+    /// once with a clause about it; requests to `listener` are answered meanwhile.
+    async fn own_soon(&self, home: &Home, listener: &TcpListener, on_standby: StandbyNotice) -> fault::Result<Client>;
 
     /// Starts the HTTP server, the recovery of interrupted runs and the scheduler, over a client of this process.
     async fn serve(&self, client: &Client, start: ServerStart) -> fault::Result<Box<dyn RunningServer>>;
@@ -58,6 +64,15 @@ pub trait Owner: Send + Sync {
         keeps: RestoreOptions,
     ) -> fault::Result<RestoreReport>;
 
+    /// Moves all state of a data directory that nobody owns into the other kind of store.
+    async fn migrate_store(&self, home: Home, to: StoreKind) -> fault::Result<MigrationReport>;
+
+    /// Takes a database into use again whose state was moved away, as it was then. Returns its address.
+    async fn reopen_store(&self, home: Home) -> fault::Result<String>;
+
+    /// The findings about the database that holds the state, for the doctor; none where files hold it.
+    async fn check_database(&self, home: &Home) -> Vec<CheckResult>;
+
     /// Reads the bytes of an exported checkpoint. Refuses a document that is not what its signer signed.
     fn read_checkpoint(&self, bytes: &[u8]) -> fault::Result<CheckpointDocument>;
 
@@ -69,14 +84,14 @@ pub trait Owner: Send + Sync {
         signers: Option<&Home>,
     ) -> fault::Result<CheckpointDescription>;
 
-    /// What the program gives to the models that it asks.
+    /// The environment of the models that the program asks.
     fn model_environment(&self) -> fault::Result<ProgramEnvironment>;
 
-    /// Whether the program was built with a small language model.
+    /// True when the program was built with a small language model.
     fn has_local_model(&self) -> bool;
 }
 
-/// What a server is started with.
+/// The parameters of a server that is started.
 pub struct ServerStart {
     /// The data directory.
     pub home: Home,

@@ -28,7 +28,7 @@ pub enum PromptOutcome {
     Nothing,
     /// All open questions have answers.
     Answered,
-    /// Nobody is at the terminal, or they closed their input.
+    /// The terminal has no person, or they closed their input.
     Left,
 }
 
@@ -38,7 +38,7 @@ pub struct Person {
     lines: Option<mpsc::UnboundedReceiver<String>>,
     /// The question that is open while the run goes on.
     asked: Option<Approval>,
-    /// Whether they closed their input.
+    /// True when they closed their input.
     left: bool,
 }
 
@@ -85,7 +85,7 @@ impl Person {
         Ok(self.asked.is_some())
     }
 
-    /// Whether a question of [`Person::begin`] is open.
+    /// True when a question of [`Person::begin`] is open.
     pub fn is_asked(&self) -> bool {
         self.asked.is_some()
     }
@@ -124,7 +124,7 @@ impl Person {
         self.left = true;
     }
 
-    /// Whether a person can type at this terminal.
+    /// True when a person can type at this terminal.
     pub fn is_here(&self, context: &Context) -> bool {
         !context.json && !self.left && std::io::stdin().is_terminal() && is_in_front()
     }
@@ -172,8 +172,8 @@ impl Person {
     }
 }
 
-/// Whether this process may read the terminal. Reading the terminal of another job would stop this process, and with it
-/// the owner of the data directory, so that nobody could answer from elsewhere.
+/// True when this process may read the terminal. Reading the terminal of another job would stop this process, and with
+/// it the owner of the data directory, so that nobody could answer from elsewhere.
 fn is_in_front() -> bool {
     tcgetpgrp(std::io::stdin()).map_or(true, |front| front == getpgrp())
 }
@@ -219,7 +219,7 @@ fn listen() -> mpsc::UnboundedReceiver<String> {
 
 async fn open(client: &Client, run: &RunId) -> fault::Result<Vec<Approval>> {
     let which = Some(RunRef::Named(run.to_string()));
-    let mut found = client.approvals(ListApprovals { run: which }).await?.approvals;
+    let mut found = client.approvals(ListApprovals { run: which, open: true }).await?.approvals;
     found.retain(|approval| approval.standing == ApprovalStatus::Open);
     Ok(found)
 }

@@ -13,10 +13,10 @@ use std::path::PathBuf;
 pub struct ReportArgs {
     #[command(flatten)]
     run: RunArg,
-    /// How it is written.
+    /// The form of the report.
     #[arg(long, value_enum, default_value = "md")]
     format: FormatArg,
-    /// Where it is written. Default: standard output.
+    /// The file of the report. Default: standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }

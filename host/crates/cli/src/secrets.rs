@@ -113,7 +113,7 @@ async fn set(context: &Context, secret_store: &SecretStore, args: SetArgs) -> fa
 struct GrantedSecret {
     table: String,
     hosts: Vec<HostPattern>,
-    /// Whether a program gets the value, so that its hosts are unknown.
+    /// True when a program gets the value, so that its hosts are unknown.
     is_program: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Shows runs: `status`, `runs`, `journal`, `replay`, `metrics`.
+//! Shows runs: `status`, `journal`, `replay`, `metrics`.
 
 use super::answer;
 use super::context::Context;
@@ -7,11 +7,11 @@ use super::order::print_json;
 use longhaul_api::journal::{InvocationEntries, ListCarried, ListEntries, ListInvocations, ReplayInvocations};
 use longhaul_api::operations::{JournalOperations as _, ResourceOperations as _, RunOperations as _};
 use longhaul_api::resources::ReadMetrics;
-use longhaul_api::runs::{ListRuns, ShowRun};
+use longhaul_api::runs::ShowRun;
 use longhaul_api::runs::{RunRef, RunSummary, Status};
 use longhaul_api::wire::Page;
 use longhaul_api::wire::journal::{Entries, Invocation, Replays};
-use longhaul_api::wire::runs::{RunDetails, RunView};
+use longhaul_api::wire::runs::RunDetails;
 use longhaul_core::fault;
 use longhaul_core::journal::{Finished, JournalEntry};
 use longhaul_core::text::printable;
@@ -38,13 +38,16 @@ pub async fn status(context: &Context, run: RunRef) -> fault::Result<Exit> {
 }
 
 fn print_status(status: &Status) {
-    let RunSummary { run, project, status: word, passing, active, queue_place, .. } = &status.summary;
+    let RunSummary { run, project, status: word, passing, active, queue_place, archived_ms, .. } = &status.summary;
     let what = if status.branch.is_empty() { "tasks are answered" } else { "features pass" };
     let shown = word_of(*word, *active, *queue_place);
     outln!("run {run} of {project}: {shown}, {} of {} {what}", passing.0, passing.1);
     let branch = if status.branch.is_empty() { String::new() } else { format!("branch {}, ", status.branch) };
     outln!("  {branch}{}", messages::used_words(&status.resource_usage));
     outln!("  {}", messages::ledger_words(&status.ledger));
+    if let Some(at_ms) = archived_ms {
+        outln!("  archived {}; take it back with: longhaul runs unarchive {run}", messages::moment(*at_ms));
+    }
     let asked: Vec<&str> = status.questions.iter().map(|question| question.text.as_str()).collect();
     if !status.reason.is_empty() && status.reason != asked.join("; ") {
         outln!("  {}", status.reason);
@@ -71,30 +74,6 @@ pub async fn metrics(context: &Context) -> fault::Result<Exit> {
     match context.json {
         true => print_json(&metrics)?,
         false => outtext!(metrics.text),
-    }
-    Ok(Exit::Done)
-}
-
-/// `longhaul runs`.
-pub async fn runs(context: &Context) -> fault::Result<Exit> {
-    let list = context.runs(ListRuns {}).await?;
-    if context.json {
-        // As over HTTP, the newest first.
-        let runs: Vec<RunSummary> = list.runs.into_iter().rev().collect();
-        print_json(&Page::whole(runs, RunView::from))?;
-        return Ok(Exit::Done);
-    }
-    if list.runs.is_empty() {
-        outln!("no runs yet; start one with `longhaul run` in a project");
-    }
-    for RunSummary { run, project, directory, status, passing, active, queue_place, .. } in list.runs {
-        outln!(
-            "{run}  {:<11} {}/{}  {project}  {}",
-            word_of(status, active, queue_place),
-            passing.0,
-            passing.1,
-            directory.display()
-        );
     }
     Ok(Exit::Done)
 }
@@ -161,7 +140,7 @@ pub async fn replay(
 }
 
 /// A word for the status. Work without a process at it is marked as such, and so is work that waits for its turn.
-fn word_of(status: RunStatus, active: bool, queue_place: Option<u32>) -> String {
+pub(super) fn word_of(status: RunStatus, active: bool, queue_place: Option<u32>) -> String {
     if let Some(place) = queue_place {
         return format!("queued {place}");
     }

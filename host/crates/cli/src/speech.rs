@@ -46,7 +46,7 @@ enum Place {
     FenceRest(String),
 }
 
-/// Whether JSON stands within a fence.
+/// The place of JSON, within a fence of Markdown or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fence {
     Within,
@@ -221,7 +221,7 @@ struct Object {
     /// Open braces and brackets.
     depth: u32,
     key: String,
-    /// Whether a colon followed the last comma, in the outermost object.
+    /// True when a colon followed the last comma, in the outermost object.
     in_value: bool,
     text: Option<Text>,
 }

@@ -12,11 +12,10 @@ use longhaul_api::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTraje
 use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, TrajectoryFilter};
 use longhaul_api::wire::Page;
 use longhaul_api::wire::knowledge::{ConversationsView, TrajectoryView};
-use longhaul_api::wire::training::{PreferenceExample, UnpairedExample};
+use longhaul_api::wire::training::TrainingFormat;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::text::printable;
 use longhaul_report::messages;
-use serde::Serialize;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -138,6 +137,16 @@ pub enum ExportFormat {
     Unpaired,
 }
 
+impl From<ExportFormat> for TrainingFormat {
+    fn from(word: ExportFormat) -> Self {
+        match word {
+            ExportFormat::Full => Self::Full,
+            ExportFormat::Preference => Self::Preference,
+            ExportFormat::Unpaired => Self::Unpaired,
+        }
+    }
+}
+
 impl From<TrajectoryFilterArgs> for TrajectoryFilter {
     fn from(args: TrajectoryFilterArgs) -> Self {
         let TrajectoryFilterArgs { all_runs, agent, annotated, unannotated, rating_min, rating_max, ending } = args;
@@ -172,7 +181,7 @@ pub async fn run(context: &Context, command: TrajectoriesCommand) -> fault::Resu
             let run = context.which(run);
             context.client.keep();
             let found = context.trajectories(ListTrajectories { run, wanted: wanted.into() }).await?;
-            export(context, &found, format, output).await?;
+            export(context, &found, format.into(), output).await?;
         }
     }
     Ok(Exit::Done)
@@ -266,7 +275,7 @@ fn show_conversations(one: &Trajectory) {
 async fn export(
     context: &Context,
     found: &[Trajectory],
-    format: ExportFormat,
+    format: TrainingFormat,
     output: Option<PathBuf>,
 ) -> fault::Result<()> {
     let mut file = match &output {
@@ -275,34 +284,14 @@ async fn export(
         }
         None => None,
     };
-    for one in found.iter().filter(|one| is_exported(one, format)) {
+    for one in found.iter().filter(|one| format.takes(one)) {
         let whole = whole(context, RunRef::Named(one.run.to_string()), one.id.to_string()).await?;
-        let Some(line) = line(whole, format)? else { continue };
+        // It may have been annotated since the list was made.
+        let Some(line) = format.line(whole)? else { continue };
         match &mut file {
             Some(file) => writeln!(file, "{line}")?,
             None => terminal::document(&line),
         }
     }
     Ok(())
-}
-
-fn is_exported(one: &Trajectory, format: ExportFormat) -> bool {
-    match format {
-        ExportFormat::Full => true,
-        ExportFormat::Preference => PreferenceExample::of(one).is_some(),
-        ExportFormat::Unpaired => UnpairedExample::of(one).is_some(),
-    }
-}
-
-/// The line of a trajectory. None: it was annotated since the list was made, and is not exported any more.
-fn line(one: Trajectory, format: ExportFormat) -> fault::Result<Option<String>> {
-    match format {
-        ExportFormat::Full => json_line(Some(TrajectoryView::from(one))),
-        ExportFormat::Preference => json_line(PreferenceExample::of(&one)),
-        ExportFormat::Unpaired => json_line(UnpairedExample::of(&one)),
-    }
-}
-
-fn json_line(exported: Option<impl Serialize>) -> fault::Result<Option<String>> {
-    Ok(exported.map(|exported| serde_json::to_string(&exported)).transpose()?)
 }

@@ -1,9 +1,11 @@
-//! `longhaul` without a command, at a terminal: what it is, what it found here, and three things to do now.
+//! `longhaul` without a command, at a terminal: a sentence about itself, its findings about this machine, and three
+//! next steps.
 //!
 //! It starts nothing, opens no store and makes no data directory.
 
 use super::context::Context;
 use super::exit::Exit;
+use super::help::layout::{columns, wrapped};
 use super::machine::{self, FoundModels};
 use super::skill;
 use longhaul_client::wire;
@@ -26,7 +28,14 @@ const ANSWER: Duration = Duration::from_millis(300);
 /// Steps that are shown.
 const STEPS: usize = 3;
 
-/// What is here.
+/// Columns of the names of what was found, and of the commands, with the space before and behind them.
+const NAME_COLUMNS: usize = 16;
+const COMMAND_COLUMNS: usize = 32;
+
+/// A narrower terminal has each command on a line of its own.
+const COLUMNS_OF_STEP: usize = 64;
+
+/// The surroundings of a first start on this machine.
 #[derive(Default)]
 struct Surroundings {
     keys: Vec<String>,
@@ -53,16 +62,7 @@ type Step = (String, &'static str);
 /// Prints the surroundings and the steps.
 pub(super) async fn run(context: &Context) -> fault::Result<Exit> {
     let found = look(context).await?;
-    outln!("longhaul {} runs long-lived AI agents, and survives being killed.", env!("CARGO_PKG_VERSION"));
-    outln!("\nFound here:");
-    for (what, text) in found.lines() {
-        outln!("  {what:<13} {text}");
-    }
-    outln!("\nWhat you can do now:");
-    for (command, what) in found.steps().into_iter().take(STEPS) {
-        outln!("  {command:<33} {what}");
-    }
-    outln!("\nEverything else: longhaul help");
+    outtext!(found.text(columns()));
     Ok(Exit::Done)
 }
 
@@ -94,6 +94,26 @@ async fn server(context: &Context) -> (bool, Option<SocketAddr>) {
 }
 
 impl Surroundings {
+    /// The whole text, for a terminal of so many columns.
+    fn text(&self, columns: usize) -> String {
+        let first =
+            concat!("longhaul ", env!("CARGO_PKG_VERSION"), " runs long-lived AI agents, and survives being killed.");
+        let mut text = wrapped(first, "", "", columns);
+        text += "\nFound here:\n";
+        for (what, words) in self.lines() {
+            text += &wrapped(&words, &format!("  {what:<13} "), &" ".repeat(NAME_COLUMNS), columns);
+        }
+        text += "\nWhat you can do now:\n";
+        for (command, what) in self.steps().into_iter().take(STEPS) {
+            text += &if columns < COLUMNS_OF_STEP {
+                format!("  {command}\n{}", wrapped(what, "      ", "      ", columns))
+            } else {
+                wrapped(what, &format!("  {command:<29} "), &" ".repeat(COMMAND_COLUMNS), columns)
+            };
+        }
+        text + "\nEverything else: longhaul help\n"
+    }
+
     /// One line for each thing, with its name.
     fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
@@ -139,7 +159,7 @@ impl Surroundings {
         }
     }
 
-    /// What can be done now, the most useful first.
+    /// The steps that are possible now, the most useful first.
     fn steps(&self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         let mut add = |command: &str, what: &'static str| steps.push((command.to_owned(), what));
@@ -199,6 +219,23 @@ mod tests {
             Surroundings { has_local: true, ..Surroundings::default() },
             ["longhaul onboard", "longhaul new DIRECTORY", "longhaul models pull smollm2"],
         );
+    }
+
+    /// At 40 columns the terminal used to break lines in the middle of words.
+    #[test]
+    fn the_text_fits_the_terminal() {
+        let found = Surroundings { has_local: true, ..Surroundings::default() };
+        for columns in [40, 64, 80, 100] {
+            let text = found.text(columns);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(columns), "{columns}:\n{text}");
+        }
+        let text = found.text(80);
+        assert!(
+            text.contains("  longhaul onboard              try it: a demo, a kill and a resume, in a minute\n"),
+            "{text}"
+        );
+        assert!(found.text(40).contains("\n  longhaul onboard\n      try it: a demo, a kill and a\n"));
     }
 
     #[test]

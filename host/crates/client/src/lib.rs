@@ -1,7 +1,7 @@
 //! Client of the service: in-process when we own the data directory, over the owner's socket otherwise. Both give the
 //! same responses.
 //!
-//! It knows no service: what answers in this process is given to it as a [`LocalService`]. It refuses to open a data
+//! It knows no service: the one in this process is given to it as a [`LocalService`]. It refuses to open a data
 //! directory, which the program does.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -10,6 +10,7 @@ mod local;
 pub mod wire;
 
 use longhaul_api::operations::{OTHER_VERSIONS, Operation, OperationCall, Transport};
+use longhaul_api::paths::expect_whole_paths;
 use longhaul_api::runs::RunRef;
 use longhaul_api::seen::RunNotification;
 use longhaul_core::RunId;
@@ -53,6 +54,8 @@ impl Transport for Client {
                 answered.unwrap_or_else(|cut_off| Err(Fault::internal(format!("the answer was cut off: {cut_off}"))))
             }
             Self::Far(home) => {
+                // Here, since what cannot be written as JSON has no path in its error.
+                expect_whole_paths(&request)?;
                 let response = call_owner(home, OperationCall::of(&request)?).await?;
                 serde_json::from_value(response).with_context(not_understood)
             }
@@ -93,7 +96,7 @@ impl Client {
         Ok(receiver)
     }
 
-    /// Whether this process owns the data directory.
+    /// True when this process owns the data directory.
     pub fn is_owner(&self) -> bool {
         matches!(self, Self::Own { .. })
     }

@@ -1,4 +1,4 @@
-//! The protocol of the owner's Unix socket: what is sent each way, and how a client comes to the owner.
+//! The protocol of the owner's Unix socket: the messages of both sides, and the connection of a client to the owner.
 //!
 //! A client sends two lines, the token of the data directory and its call as JSON; the owner answers with lines of JSON.
 //! Each side looks at the user of the other one by what the kernel says of the connection, and speaks to its own user
@@ -85,7 +85,12 @@ pub enum SocketReply {
 pub fn make_token(home: &Home, seed: [u8; 32]) -> fault::Result<String> {
     let token: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
     let path = home.socket_token();
-    let failed = || format!("cannot keep the token of the socket in `{}`", path.display());
+    let failed = || {
+        format!(
+            "cannot keep the token of the socket in `{}`; nothing is lost: make room, or make it writable, and try again",
+            path.display()
+        )
+    };
     // One name, since only the owner of the data directory comes here: a kill before the rename leaves a file that the
     // next owner replaces. A name that leads elsewhere is replaced and not followed, here and at the rename.
     let unfinished = path.with_extension("new");

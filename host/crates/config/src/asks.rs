@@ -14,11 +14,11 @@ const LINE_BYTES_MAX: usize = 200;
 #[serde(default, deny_unknown_fields)]
 #[schemars(rename = "Asks")]
 pub struct RequestedGrants {
-    /// Whether it calls models.
+    /// True when it calls models.
     pub models: bool,
-    /// Whether it calls tools.
+    /// True when it calls tools.
     pub tools: bool,
-    /// Whether it delegates to agents.
+    /// True when it delegates to agents.
     pub agents: bool,
     /// Directories, as the guest names them.
     pub directories: Vec<RequestedDirectory>,

@@ -1,4 +1,4 @@
-//! `[checkpoints]`: how often a run has a checkpoint, and the server for the snapshots of resting runs.
+//! `[checkpoints]`: the interval of the checkpoints of a run, and the server for the snapshots of resting runs.
 
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_redis::RedisConfig;

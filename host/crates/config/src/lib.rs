@@ -47,6 +47,6 @@ pub mod tools;
 pub use file::{CONFIG_BYTES_MAX, FILE, of_config};
 pub use grant::grants;
 pub use parse::{Diagnostic, named_plugins};
-pub use part::{DirectoryConfig, PluginConfig};
+pub use part::{DirectoryConfig, PluginConfig, ToolRuntime};
 pub use tables::{AskConfig, Config, PlanAcceptance, PlanConfig, ProjectConfig, RunConfig};
 pub use template::{make_whole, plain_name};

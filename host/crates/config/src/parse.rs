@@ -135,7 +135,8 @@ pub fn named_plugins(text: &str) -> Vec<(String, String)> {
     tables.extend(document.get("memory").and_then(|it| it.get("plugin")).map(|it| (memory::PLUGIN.to_owned(), it)));
     let plugin = |(table, value): (String, &toml::Value)| {
         let plugin = value.get("plugin")?.as_str()?;
-        let is_looked_for = !plugin.is_empty() && !plugin.starts_with("builtin:");
+        let is_native = value.get("runtime").and_then(toml::Value::as_str) == Some("native");
+        let is_looked_for = !plugin.is_empty() && !plugin.starts_with("builtin:") && !is_native;
         is_looked_for.then(|| (table, plugin.to_owned()))
     };
     tables.into_iter().filter_map(plugin).collect()

@@ -5,6 +5,7 @@
 use crate::secrets::SecretConfig;
 use longhaul_approval::ApprovalPolicy;
 use longhaul_core::grant::{Access, HostPattern};
+use longhaul_core::packages::{PACKAGES_MAX, PackageRequirement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,14 @@ pub(crate) const TREE: &str = "tree";
 pub struct PluginConfig {
     /// The name of a plugin, or the path of a `.wasm` file, which starts with `.` or `/`.
     pub plugin: String,
+    /// The runtime of the tool `python`: `wasm`, or `native`, which is Python of this machine in the sandbox of native
+    /// programs. Default `wasm`.
+    #[serde(skip_serializing_if = "ToolRuntime::is_wasm")]
+    pub runtime: ToolRuntime,
+    /// The virtual environment with the packages of native Python, relative to the project. Default: the `python3` of
+    /// PATH.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub venv: Option<PathBuf>,
     /// Models that it may ask; the first is the default.
     pub models: Vec<String>,
     /// Tools that it may call, by their names under `[tools]`.
@@ -55,6 +64,11 @@ pub struct PluginConfig {
     /// Commands that run without an approval. Only for `builtin:shell`; see [`longhaul_approval::AllowedCommand`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
+    /// Packages of Python that its interpreter imports, such as `tabulate==0.9.0`, as `packages.lock` has them. Only for
+    /// tools that ask for `/packages`, such as `python`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = PACKAGES_MAX))]
+    pub packages: Vec<PackageRequirement>,
     /// Passed to the plugin unchanged.
     pub settings: serde_json::Map<String, serde_json::Value>,
     /// The limits of the part. A missing field has the value of `[limits]`.
@@ -63,6 +77,23 @@ pub struct PluginConfig {
     /// The rules that trim its conversations, over `[context]` in the same way.
     #[schemars(with = "longhaul_core::context::ContextRules")]
     pub context: toml::Table,
+}
+
+/// The runtime of the code of a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolRuntime {
+    /// In an instance of WebAssembly.
+    #[default]
+    Wasm,
+    /// In an interpreter of this machine.
+    Native,
+}
+
+impl ToolRuntime {
+    fn is_wasm(&self) -> bool {
+        *self == Self::Wasm
+    }
 }
 
 /// One granted directory.
@@ -79,7 +110,7 @@ pub struct DirectoryConfig {
 }
 
 impl DirectoryConfig {
-    /// Whether it is the tree of a run.
+    /// True when it is the tree of a run.
     pub fn is_tree(&self) -> bool {
         self.host == Path::new(TREE)
     }

@@ -5,7 +5,11 @@
 use crate::memory;
 use crate::part::{DirectoryConfig, PluginConfig};
 use crate::tables::Config;
+use longhaul_core::grant::Access;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Tools of the host that work in a tree without a grant of it.
+const TREE_TOOLS: [&str; 3] = ["builtin:browser", "builtin:git", "builtin:shell"];
 
 impl Config {
     /// Every table that names a plugin, with its name.
@@ -57,12 +61,21 @@ impl Config {
         self
     }
 
+    /// True when a tool may change the tree of a run or of an ask.
+    pub fn changes_trees(&self) -> bool {
+        let writes = |part: &PluginConfig| {
+            let is_granted = |directory: &DirectoryConfig| directory.is_tree() && directory.access == Access::Write;
+            TREE_TOOLS.contains(&part.plugin.as_str()) || part.directories.iter().any(is_granted)
+        };
+        self.tools.values().any(writes)
+    }
+
     /// Steps of a part between two checkpoints.
     pub fn checkpoint_every(&self, table: &str) -> u32 {
         self.part(table).and_then(|part| part.checkpoint_every).unwrap_or(self.checkpoints.every)
     }
 
-    /// Whether any part may ask that model.
+    /// True when any part may ask that model.
     pub fn uses_model(&self, name: &String) -> bool {
         let of_the_host = [&self.ask.model, &self.memory.model];
         of_the_host.contains(&&Some(name.clone())) || self.parts().any(|(_, part)| part.models.contains(name))
@@ -98,5 +111,23 @@ impl Config {
     pub fn confidence_ignored(&self) -> BTreeSet<String> {
         let ignored = self.agents.iter().filter(|(_, part)| part.confidence_from_llm == Some(false));
         ignored.map(|(name, _)| name.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_changed_by_tools_that_may_write_it_and_by_those_of_the_host() {
+        let changes = |tool: &str| {
+            let text = format!("[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n[tools.t]\n{tool}\n");
+            toml::from_str::<Config>(&text).expect(tool).changes_trees()
+        };
+        assert!(changes("plugin = \"files\"\ndirectories = [{ guest = \"/work\", access = \"write\" }]"));
+        assert!(!changes("plugin = \"files\"\ndirectories = [{ guest = \"/work\", access = \"read\" }]"));
+        assert!(!changes("plugin = \"files\"\ndirectories = [{ guest = \"/w\", host = \"d\", access = \"write\" }]"));
+        assert!(changes("plugin = \"builtin:git\""));
+        assert!(!changes("plugin = \"builtin:search\""));
     }
 }

@@ -156,6 +156,9 @@ mod tests {
         one(&shell("read = [\"/home/u/.ssh\"]"), "[tools.s] reads /home/u/.ssh in the sandbox");
         one(&shell("env_inherit = [\"GH_TOKEN\"]"), "[tools.s] is handed the variable `GH_TOKEN`");
         one(&shell("sandbox_min = \"none\""), "[tools.s] sandbox_min = \"none\"");
+        let native = "[tools.python]\nplugin = \"python\"\nruntime = \"native\"\n";
+        assert_eq!(asked(native), Vec::<String>::new(), "no more than a check");
+        one(&format!("{native}venv = \"/v\""), "[tools.python] reads /v in the sandbox");
         let browser = "[tools.b]\nplugin = \"builtin:browser\"\nsettings = { program = \"/tmp/x\" }";
         one(browser, "[tools.b] starts `/tmp/x`");
         one("[compile]\nsandbox_min = \"none\"", "[compile] sandbox_min = \"none\"");

@@ -8,6 +8,7 @@
 
 use crate::part::PluginConfig;
 use crate::tables::Config;
+use crate::tools::native_python::is_native;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::grant::Access;
 use longhaul_core::tool::DelegateError;
@@ -91,6 +92,9 @@ fn more_than_reads(part: &PluginConfig) -> Option<&'static str> {
     if part.plugin.starts_with("builtin:") {
         return (!READING.contains(&part.plugin.as_str())).then_some("is not one of the host's own that only read");
     }
+    if is_native(part) {
+        return Some("runs programs of this machine");
+    }
     if part.directories.iter().any(|one| one.access == Access::Write) {
         return Some("writes files");
     }
@@ -162,7 +166,7 @@ impl Shape {
         Ok(Self::Fields(properties.iter().map(read).collect::<fault::Result<_>>()?))
     }
 
-    /// Whether the operator chose all valid data, except numbers: none of its words is the agent's, nor spelled by it
+    /// True when the operator chose all valid data, except numbers: none of its words is the agent's, nor spelled by it
     /// in a list.
     pub fn is_wordless(&self) -> bool {
         !self.has_text() && self.listed() <= LISTED_MAX

@@ -3,7 +3,8 @@
 //! A changed file is read again, so a limit can be changed while the host runs. Refuses a misspelt field: the last
 //! valid settings stay, and the log names the fault.
 
-use longhaul_core::fault::{self, Context, bail};
+use crate::toml_text;
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::process_registry::{Child, ChildKind};
 use longhaul_resources::admission::RUNS_MAX;
 use longhaul_resources::{PartialLimits, Reserve, mb};
@@ -74,7 +75,7 @@ impl ResourceSettings {
     }
 
     pub(crate) fn parse(text: &str) -> fault::Result<Self> {
-        let read: Self = toml::from_str(text)?;
+        let read: Self = toml_text::read(text).map_err(Fault::invalid)?;
         match read.runs_max.filter(|max| !(1..=RUNS_MAX).contains(max)) {
             Some(max) => bail!("runs_max is {max}; write a number from 1 to {RUNS_MAX}"),
             None => Ok(read),

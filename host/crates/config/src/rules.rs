@@ -11,6 +11,7 @@ use crate::tools::mcp::tool_name;
 use crate::tools::{approval, built_in};
 use crate::{quarantine, secrets, toml_text};
 use longhaul_core::fault::{self, Context, Fault, bail};
+use longhaul_core::packages::PACKAGES_MAX;
 use longhaul_harness::{HarnessLimits, Strategy, route};
 use longhaul_mcp::McpConfig;
 use std::collections::BTreeMap;
@@ -132,6 +133,7 @@ impl Config {
         found.at(&format!("{table}.plugin"), built_in::check(table, part));
         found.at(&format!("{table}.approval"), approval::check(table, part));
         found.at(&format!("{table}.secrets"), secrets::check(table, &part.secrets));
+        found.at(&format!("{table}.packages"), check_packages(table, part));
         found.at(&format!("{table}.quarantine"), quarantine::check(self, table, part));
         found.at(&format!("{table}.limits"), self.check_limits(table, part));
         found.at(&format!("{table}.context"), self.check_context(table, part));
@@ -193,6 +195,17 @@ fn named<T>(what: &str, kind: &str, name: &str, tables: &BTreeMap<String, T>) ->
     let known: Vec<&String> = tables.keys().collect();
     let or = toml_text::or_make(name, &known, &format!("add [{kind}.{name}], or remove the line"));
     bail!("{what} names `{name}`, and there is no [{kind}.{name}]{or}")
+}
+
+/// Only a tool may be given something to import, and not more than a lock holds.
+fn check_packages(table: &str, part: &PluginConfig) -> fault::Result<()> {
+    if !part.packages.is_empty() && !table.starts_with("tools.") {
+        bail!("[{table}] takes no packages; write them under the tool that runs code, such as [tools.python]");
+    }
+    if part.packages.len() > PACKAGES_MAX {
+        bail!("[{table}] names {} packages, and at most {PACKAGES_MAX} are taken; name fewer", part.packages.len());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

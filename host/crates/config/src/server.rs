@@ -1,12 +1,14 @@
-//! `server.toml` of the data directory: the address and access of the server, the limits of the scheduler, and the
-//! recipients of notifications about failed tasks.
+//! `server.toml` of the data directory: the address and access of the server, the limits of the scheduler, the
+//! recipients of notifications about failed tasks, and the database that holds the state.
 //!
-//! `[scheduler]` is read when a process comes to own the data directory. `[server]` is read when the server starts and at
-//! SIGHUP. Fields that only a start can change are reported then, and keep their value. `[notify]` is read whenever a
-//! notification may be due.
+//! `[scheduler]` and `[store]` are read when a process comes to own the data directory. `[server]` is read when the
+//! server starts and at SIGHUP. Fields that only a start can change are reported then, and keep their value. `[notify]`
+//! is read whenever a notification may be due.
 
 use crate::notify::NotifyConfig;
-use longhaul_core::fault::{self, Context as _, bail};
+use crate::toml_text;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
+use longhaul_postgres::PostgresConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -28,6 +30,9 @@ pub(crate) struct Written {
     scheduler: SchedulerSettings,
     /// The recipients of notifications about tasks of schedules that failed for good. Default: none.
     notify: Option<NotifyConfig>,
+    /// The PostgreSQL database that holds all state. Default: none; files of the data directory hold it. Only a start
+    /// changes it, once `longhaul store migrate` has moved the state.
+    store: Option<PostgresConfig>,
 }
 
 impl Written {
@@ -46,16 +51,29 @@ impl Written {
     }
 
     pub(crate) fn parse(text: &str) -> fault::Result<Self> {
-        let written: Self = toml::from_str(text)?;
+        let written: Self = toml_text::read(text).map_err(Fault::invalid)?;
         written.server.check()?;
         written.scheduler.check()?;
         written.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
+        written.store.as_ref().map_or(Ok(()), check_store)?;
         Ok(written)
     }
 
     /// Leaves faults of other tables to their readers, which tell them.
+    fn parse_for_store(text: &str) -> fault::Result<Self> {
+        /// The table, beside any others.
+        #[derive(Deserialize)]
+        struct StoreTable {
+            store: Option<PostgresConfig>,
+        }
+        let StoreTable { store } = toml_text::read(text).map_err(Fault::invalid)?;
+        store.as_ref().map_or(Ok(()), check_store)?;
+        Ok(Self { store, ..Self::default() })
+    }
+
+    /// Leaves faults of other tables to their readers, which tell them.
     fn parse_for_scheduler(text: &str) -> fault::Result<Self> {
-        let written: Self = toml::from_str(text)?;
+        let written: Self = toml_text::read(text).map_err(Fault::invalid)?;
         written.scheduler.check()?;
         Ok(written)
     }
@@ -69,6 +87,15 @@ pub fn notify(home: &Path) -> fault::Result<Option<NotifyConfig>> {
 /// `[scheduler]` of a data directory. A value that another table does not take is no fault here.
 pub fn scheduler(home: &Path) -> fault::Result<SchedulerSettings> {
     Ok(Written::read(home, Written::parse_for_scheduler)?.scheduler)
+}
+
+/// `[store]` of a data directory; none: its own files hold the state. A fault of another table is no fault here.
+pub fn store(home: &Path) -> fault::Result<Option<PostgresConfig>> {
+    Ok(Written::read(home, Written::parse_for_store)?.store)
+}
+
+fn check_store(store: &PostgresConfig) -> fault::Result<()> {
+    store.check().map_err(|error| Fault::invalid(format!("[store] {error}")))
 }
 
 /// `[scheduler]`.
@@ -199,7 +226,7 @@ impl ServerSettings {
         (now, kept)
     }
 
-    /// Whether a client may address the server by this host name, which has no port.
+    /// True when a client may address the server by this host name, which has no port.
     pub fn answers_to(&self, host: &str) -> bool {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let own = self.listen.ip();
@@ -221,6 +248,7 @@ mod tests {
         assert_eq!((nothing.server, nothing.notify.is_none()), (ServerSettings::default(), true));
         assert_eq!(Written::parse("[server]\nhosts = ['a.example']").unwrap().server.hosts, ["a.example"]);
         assert!(Written::parse("[notify]\ncommand = ['true']").unwrap().notify.is_some());
+        assert!(Written::parse("[store]\nurl = 'postgres://me@db.example/work'").unwrap().store.is_some());
         assert_eq!(Written::parse("[server]\n").unwrap().scheduler, SchedulerSettings::default());
         let edge = "[scheduler]\nqueue_max = 1\ninterruption_backoff_ms_first = 5\ninterruption_backoff_ms_max = 5";
         assert_eq!(Written::parse(edge).unwrap().scheduler.interruption_backoff_ms_max, 5);
@@ -238,9 +266,49 @@ mod tests {
             "[scheduler]\nno_such = 1",
             "[notify]\n",
             "[notify]\ncommand = ['true']\nno_such = 1",
+            "[store]\n",
+            "[store]\nurl = 'redis://h/0'",
+            "[store]\nurl = 'postgres://me@h/db'\nlease_ms = 1999",
         ] {
             assert!(Written::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// The parser's own error has five lines.
+    #[test]
+    fn a_wrong_key_is_told_in_one_line_with_its_place_and_the_keys_that_are_meant() {
+        let told = |text: &str| Written::parse(text).expect_err("wrong").to_string();
+        assert_eq!(
+            told("listen = '127.0.0.1:1'"),
+            "line 1: unknown field `listen`; there are `server`, `scheduler`, `notify`, `store`"
+        );
+        assert_eq!(
+            told("[scheduler]\nqueue_mx = 1"),
+            "line 2: [scheduler] unknown field `queue_mx`; did you mean `queue_max`?"
+        );
+    }
+
+    #[test]
+    fn the_store_is_found_beside_faults_of_other_tables_and_its_own_are_told_in_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            std::fs::write(folder.path().join(FILE), text).unwrap();
+            store(folder.path())
+        };
+        assert_eq!(read("[server]\nno_such = 1\n").unwrap(), None);
+        let found = read("[sever]\n[store]\nurl = 'postgres://me@h/db'\nca_file = '/ca.pem'\n").unwrap().unwrap();
+        assert_eq!((found.schema.as_str(), found.ca_file), ("longhaul", Some("/ca.pem".into())));
+        let told = |text: &str| format!("{:#}", read(text).unwrap_err());
+        let path = folder.path().join(FILE);
+        assert_eq!(
+            told("[store]\nurl = 'postgres://me:hunter2@h/db'"),
+            format!(
+                "`{}`: [store] url holds a password; remove it, and name a variable of the environment with password_env",
+                path.display()
+            )
+        );
+        let slip = told("[store]\nurl = 'postgres://me@h/db'\nlease = 1");
+        assert!(slip.contains("line 3: [store] unknown field `lease`") && slip.lines().count() == 1, "{slip}");
     }
 
     #[test]

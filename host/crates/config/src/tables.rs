@@ -182,7 +182,7 @@ fn default_goal() -> PathBuf {
 }
 
 impl ProjectConfig {
-    /// Whether the goal's file has its default name, which a project without runs does not write.
+    /// True when the goal's file has its default name, which a project without runs does not write.
     #[must_use]
     pub fn has_default_goal(&self) -> bool {
         self.goal == default_goal()

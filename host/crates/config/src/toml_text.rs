@@ -2,6 +2,7 @@
 //!
 //! Refuses to read files, and to guess where no name is near.
 
+use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
@@ -57,6 +58,14 @@ pub fn of_toml(text: &str, error: &toml::de::Error) -> (Option<usize>, String) {
         _ => message.clone(),
     };
     (line, format!("{table}{said}"))
+}
+
+/// A value as a whole text has it, or one line with the place of the first fault and the remedy.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    toml::from_str(text).map_err(|error| match of_toml(text, &error) {
+        (Some(line), said) => format!("line {line}: {said}"),
+        (None, said) => said,
+    })
 }
 
 /// The line, counted from 1, of a key by its path such as `agents.code.models`, or of the nearest existing one above

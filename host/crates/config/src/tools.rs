@@ -5,18 +5,21 @@
 //! | `tools/built_in.rs` | built-in tools |
 //! | `tools/approval.rs` | the approval policies of tools |
 //! | `tools/mcp.rs` | MCP servers as tools |
+//! | `tools/native_python.rs` | the tool `python` on this machine's interpreter |
 //!
 //! Refuses to open a tool.
 
 pub mod approval;
 pub mod built_in;
 pub mod mcp;
+pub mod native_python;
 
 use crate::tables::Config;
 use longhaul_sandbox::Level;
 use mcp::tool_name;
+use native_python::is_native;
 
-/// Whether a tool may reach a network: a plugin with hosts, an MCP server, and any built-in tool that is not known to
+/// True when a tool may reach a network: a plugin with hosts, an MCP server, and any built-in tool that is not known to
 /// be local.
 pub fn is_web_tool(config: &Config, tool: &str) -> bool {
     let Some(part) = config.tools.get(tool) else {
@@ -30,6 +33,8 @@ pub fn is_web_tool(config: &Config, tool: &str) -> bool {
             None => config.run.sandbox_min == Level::None,
         },
         Some(own) => !["project", "search", "git", "ask-human", "todo"].contains(&own),
+        // Its code has no network but its hosts, unless the operator runs it without a sandbox.
+        None if is_native(part) => !part.hosts.is_empty() || config.run.sandbox_min == Level::None,
         None => !part.hosts.is_empty(),
     }
 }
@@ -51,6 +56,13 @@ mod tests {
             [tools.fetch]
             plugin = "http-fetch"
             hosts = ["https://example.com"]
+            [tools.python]
+            plugin = "python"
+            runtime = "native"
+            [tools.asking]
+            plugin = "python"
+            runtime = "native"
+            hosts = ["https://example.com"]
             [tools.shell]
             plugin = "builtin:shell"
             [tools.open]
@@ -68,5 +80,6 @@ mod tests {
         let found = ["files", "fetch", "shell", "open", "browser", "git", "mcp-tickets", "conversation", "none"]
             .map(|tool| is_web_tool(&config, tool));
         assert_eq!(found, [false, true, false, true, true, false, true, false, false]);
+        assert_eq!(["python", "asking"].map(|tool| is_web_tool(&config, tool)), [false, true]);
     }
 }

@@ -68,7 +68,7 @@ fn reaches_out(import: &str) -> bool {
     import.starts_with("wasi:filesystem/") || import.starts_with("wasi:sockets/")
 }
 
-/// Whether the world of a role has an import, `PACKAGE/INTERFACE@VERSION`.
+/// True when the world of a role has an import, `PACKAGE/INTERFACE@VERSION`.
 fn allowed(role: Role, import: &str) -> bool {
     let Some((path, version)) = import.split_once('@') else { return false };
     let Some((package, interface)) = path.split_once('/') else { return false };

@@ -64,7 +64,7 @@ pub struct ConformReport {
 }
 
 impl ConformReport {
-    /// Whether no rule failed.
+    /// True when no rule failed.
     #[must_use]
     pub fn passes(&self) -> bool {
         self.count("FAIL") == 0

@@ -82,12 +82,12 @@ pub enum Undecided {
 /// Decides about tool calls. The capability has checked the tool's grant before.
 #[async_trait::async_trait]
 pub trait Approvals: Send + Sync {
-    /// Whether the operator lets this call pass without a question. Then it makes no entry. Its entry is not known yet,
-    /// and is 0 here.
+    /// True when the operator lets this call pass without a question. Then it makes no entry. Its entry is not known
+    /// yet, and is 0 here.
     fn is_free(&self, intent: &Intent) -> bool;
 
-    /// Whether this call needs a person's answer, or one of this run's rules stands for it. A call that neither is free
-    /// nor asks is refused.
+    /// True when this call needs a person's answer, or one of this run's rules stands for it. A call that neither is
+    /// free nor asks is refused.
     fn asks(&self, intent: &Intent) -> bool {
         !self.is_free(intent)
     }

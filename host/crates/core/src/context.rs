@@ -48,7 +48,7 @@ impl ContextPolicy {
         }
     }
 
-    /// Whether large texts of older turns become references, which the agent can read again.
+    /// True when large texts of older turns become references, which the agent can read again.
     #[must_use]
     pub fn refers(self) -> bool {
         matches!(self, Self::Compact | Self::Reset | Self::Auto)

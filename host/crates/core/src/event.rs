@@ -263,7 +263,7 @@ pub enum Event {
         tool: String,
         /// The name of its function.
         function: String,
-        /// Whether the call succeeded.
+        /// True when the call succeeded.
         ok: bool,
         /// The output or the error: the first 500 bytes.
         output: String,
@@ -280,7 +280,7 @@ pub enum Event {
         invocation: InvocationId,
         /// The summary or the error, in one line.
         outcome: String,
-        /// Whether the export returned a result and no error.
+        /// True when the export returned a result and no error.
         ok: bool,
         /// The resources that the invocation used.
         used: WorkUsage,
@@ -294,7 +294,7 @@ pub enum Event {
         feature: String,
         /// The number of the round, from 1.
         round: u32,
-        /// Whether every criterion passed.
+        /// True when every criterion passed.
         passed: bool,
         /// The judgement of each criterion.
         judgements: Vec<Judgement>,

@@ -1,4 +1,4 @@
-//! The error type above the libraries: what happened, its code, and the remedy.
+//! The error type above the libraries: the sentence about an error, its code, and the remedy.
 //!
 //! Libraries have enums of their own, whose cases a caller acts on. Above them every error becomes a [`Fault`], which
 //! crosses each surface unchanged: the command line takes its exit code from the code, HTTP its status, and the socket
@@ -91,10 +91,15 @@ impl From<&StoreError> for FaultCode {
     fn from(error: &StoreError) -> Self {
         match error {
             StoreError::Conflict { .. } => Self::Conflict,
-            StoreError::Full { .. } => Self::Unavailable,
+            StoreError::KeyTooLong { .. } => Self::Invalid,
+            StoreError::Full { .. }
+            | StoreError::Fenced { .. }
+            | StoreError::Unreachable { .. }
+            | StoreError::LeaseEnds { .. } => Self::Unavailable,
             StoreError::Held { .. }
             | StoreError::Format { .. }
             | StoreError::Damaged { .. }
+            | StoreError::Refused { .. }
             | StoreError::Failed { .. } => Self::Internal,
         }
     }
@@ -201,7 +206,7 @@ impl Fault {
         self.causes().find_map(<dyn Error>::downcast_ref)
     }
 
-    /// Whether the cause has this type.
+    /// True when the cause has this type.
     pub fn is<E: Error + 'static>(&self) -> bool {
         self.downcast_ref::<E>().is_some()
     }

@@ -131,7 +131,7 @@ pub struct HostPattern {
 pub struct NotAHost(String);
 
 impl HostPattern {
-    /// Whether it covers `authority` (`host` or `host:port`, no user) under `scheme`.
+    /// True when it covers `authority` (`host` or `host:port`, no user) under `scheme`.
     #[must_use]
     pub fn covers(&self, scheme: &str, authority: &str) -> bool {
         let Some((host, port)) = split_authority(scheme, authority) else { return false };
@@ -147,13 +147,13 @@ impl HostPattern {
 }
 
 impl HostPattern {
-    /// Whether it allows requests with this method.
+    /// True when it allows requests with this method.
     #[must_use]
     pub fn allows(&self, method: &str) -> bool {
         self.methods.is_empty() || self.methods.iter().any(|one| one == method)
     }
 
-    /// Whether its methods only read.
+    /// True when its methods only read.
     #[must_use]
     pub fn only_reads(&self) -> bool {
         !self.methods.is_empty() && self.methods.iter().all(|one| matches!(one.as_str(), "GET" | "HEAD"))
@@ -165,13 +165,13 @@ impl HostPattern {
         format!("{}://{}:{}", self.scheme, self.host, self.port)
     }
 
-    /// Whether requests to it are encrypted.
+    /// True when requests to it are encrypted.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.scheme == "https"
     }
 
-    /// Whether it is this very machine, by a loopback name or address.
+    /// True when it is this very machine, by a loopback name or address.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         matches!(self.host.as_str(), "localhost" | "[::1]")

@@ -364,7 +364,7 @@ pub struct StepEnvironment {
 }
 
 impl StepEnvironment {
-    /// Whether a step may change something outside, or send something: then each of them acts.
+    /// True when a step may change something outside, or send something: then each of them acts.
     #[must_use]
     pub fn may_act(&self) -> bool {
         !self.hosts.is_empty() || self.directories.iter().any(|one| one.access == Access::Write)

@@ -115,7 +115,7 @@ pub fn drawn(seed: &[u8; 32]) -> String {
     format!("{PREFIX}{}", &digits[..DIGITS])
 }
 
-/// Whether the id of a project was drawn, and is not a name from an earlier version. A checkout of an earlier version
+/// True when the id of a project was drawn, and is not a name from an earlier version. A checkout of an earlier version
 /// has its name for an id, so a name that looks drawn would be taken for one: it then counts as new, which costs it
 /// only an unbound secret.
 #[must_use]

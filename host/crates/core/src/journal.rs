@@ -24,7 +24,7 @@ pub enum EffectClass {
 }
 
 impl EffectClass {
-    /// Whether `started` must be durable before the effect begins.
+    /// True when `started` must be durable before the effect begins.
     #[must_use]
     pub fn starts_durably(self) -> bool {
         matches!(self, Self::Verifiable | Self::Acts)
@@ -299,7 +299,7 @@ pub trait Journal: Send + Sync {
     /// The time of the last entry, for the guest's clock.
     fn time_ms(&self) -> u64;
 
-    /// Whether the next call is answered from the journal, where limits of time are off.
+    /// True when the next call is answered from the journal, where limits of time are off.
     fn is_replaying(&self) -> bool;
 
     /// The name and the digest of the arguments of the next call, where the journal holds it already.

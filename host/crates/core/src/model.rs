@@ -267,7 +267,7 @@ pub struct ReplyEndpoint {
     /// The port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// Whether the reply was requested as a stream.
+    /// True when the reply was requested as a stream.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub streamed: bool,
 }
@@ -280,7 +280,7 @@ pub struct ReplyDetails {
     /// The seed of the request. None: it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u32>,
-    /// Whether the request asked for JSON.
+    /// True when the request asked for JSON.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub json: bool,
     /// The endpoint. None: no endpoint replied.
@@ -312,7 +312,7 @@ pub struct Route {
     /// The models that were asked before and failed, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<(String, String)>,
-    /// Whether the cache answered with an earlier reply to the same request.
+    /// True when the cache answered with an earlier reply to the same request.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
 }

@@ -39,7 +39,7 @@ impl ProjectStatus {
         }
     }
 
-    /// Whether `next` may follow directly.
+    /// True when `next` may follow directly.
     ///
     /// A new run makes any project that is not paused initializing. An abandoned project has no other successor, and
     /// only an active one can be completed. A status does not follow itself.

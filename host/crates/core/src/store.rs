@@ -172,7 +172,7 @@ impl Batch {
         digest
     }
 
-    /// Whether nothing would change.
+    /// True when nothing would change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
@@ -254,6 +254,50 @@ pub enum StoreError {
         /// The fault, for people.
         detail: String,
     },
+    /// Another process took the store over, or the server is no longer the one that this process claimed it on. Nothing
+    /// of the batch was written, and nothing more will be by this process.
+    #[error("this process lost the store in `{path}`: {detail}; start it again, and it waits for its turn")]
+    Fenced {
+        /// The address of the database.
+        path: String,
+        /// The successor, or the change of the server, for people.
+        detail: String,
+    },
+    /// The server of the store does not answer. Nothing of the batch was written.
+    #[error("the store in `{path}` cannot be reached: {detail}; it is used again once the server is back")]
+    Unreachable {
+        /// The address of the database, without a password.
+        path: String,
+        /// The error of the connection.
+        detail: String,
+    },
+    /// The server or its settings are unfit for a store: no rights, too old, a replica, commits that are not durable.
+    #[error("{detail}; {remedy}")]
+    Refused {
+        /// The fault, with the address or the setting.
+        detail: String,
+        /// The remedy, for people.
+        remedy: String,
+    },
+    /// The lease on the store ends before an effect could begin. Nothing was announced or begun.
+    #[error(
+        "the lease on the store ends in {left_ms} ms unless it is renewed, so no effect begins; it is tried again once \
+         the store is held for longer"
+    )]
+    LeaseEnds {
+        /// The time that is left, in milliseconds.
+        left_ms: u64,
+    },
+    /// The key is longer than this store can index. Nothing of the batch was written.
+    #[error("a key of {bytes} bytes in {table:?} is above the {bytes_max} that this store takes; use a shorter name")]
+    KeyTooLong {
+        /// The table of the change.
+        table: Table,
+        /// The length of the key, in bytes.
+        bytes: usize,
+        /// The longest key, in bytes.
+        bytes_max: usize,
+    },
     /// Any other error of the system.
     #[error("the store in `{path}` failed: {detail}")]
     Failed {
@@ -262,6 +306,21 @@ pub enum StoreError {
         /// The error of the system.
         detail: String,
     },
+}
+
+impl StoreError {
+    /// The error for a condition on a key that does not hold.
+    #[must_use]
+    pub fn conflict(table: Table, key: &[u8]) -> Self {
+        Self::Conflict { table, key: readable(key) }
+    }
+}
+
+/// A key for a person: its text, with every other byte as a space between the parts.
+fn readable(key: &[u8]) -> String {
+    let text = String::from_utf8_lossy(key);
+    let parts = text.split(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER);
+    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Ordered tables, content by digest, durable batches.
@@ -327,8 +386,15 @@ pub trait Store: Send + Sync {
     /// Makes a batch durable. When this returns `Ok`, all of it survives a kill.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`], [`StoreError::Full`] or [`StoreError::Failed`]; nothing was written.
+    /// [`StoreError::Conflict`], [`StoreError::Full`] or [`StoreError::Failed`]; nothing was written. A store on a server
+    /// also returns [`StoreError::Fenced`], [`StoreError::Unreachable`] and [`StoreError::KeyTooLong`].
     async fn commit(&self, batch: Batch) -> Result<(), StoreError>;
+
+    /// The time for which no other process may take the store over, in milliseconds. None for a store that is never
+    /// taken over while this process lives.
+    fn lease_left_ms(&self) -> Option<u64> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ pub struct UsageDelta {
 /// charged.
 #[async_trait::async_trait]
 pub trait Reservation: Send + Sync {
-    /// Whether the same call was interrupted before, so that it may be paid twice.
+    /// True when the same call was interrupted before, so that it may be paid twice.
     fn was_cut_off(&self) -> bool;
 
     /// Reserves the same for one more attempt, beside the `wasted` usage of the attempts before. Waits as

@@ -60,7 +60,7 @@ pub fn message(text: &str, breaks: usize) -> String {
     shown.replace('\n', &format!("\n{CONTINUATION}"))
 }
 
-/// Whether a character controls a terminal, is invisible, or changes how its neighbours are shown.
+/// True when a character controls a terminal, is invisible, or changes how its neighbours are shown.
 #[must_use]
 pub fn is_hidden(char: char) -> bool {
     char.is_control()
@@ -77,6 +77,17 @@ fn escape(shown: &mut String, char: char) {
     for unit in char.encode_utf16(&mut [0; 2]) {
         // Writing to a string does not fail.
         let _ = write!(shown, "\\u{unit:04x}");
+    }
+}
+
+/// A word as a shell reads it: in quotes, unless it has letters, digits and plain signs alone.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./=:,@%+".contains(char);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 
@@ -107,6 +118,15 @@ mod tests {
             counted,
             ["0 features", "1 feature", "2 matches", "1 process", "3 processes", "2 queries", "2 days"]
         );
+    }
+
+    #[test]
+    fn a_word_for_a_shell_is_quoted_where_the_shell_would_split_or_change_it() {
+        assert_eq!(shell_word("/home/me/shop-1"), "/home/me/shop-1");
+        assert_eq!(shell_word("/my work/shop"), "'/my work/shop'");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+        assert_eq!(shell_word("$HOME"), "'$HOME'");
+        assert_eq!(shell_word(""), "''");
     }
 
     #[test]

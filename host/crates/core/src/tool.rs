@@ -46,7 +46,7 @@ impl FunctionInfo {
         Self { name, description, parameters: parameters.to_string(), effect, claim: None }
     }
 
-    /// Whether it claims only to read.
+    /// True when it claims only to read.
     #[must_use]
     pub fn says_it_reads(&self) -> bool {
         self.claim.unwrap_or(self.effect) == EffectClass::ReadOnly
@@ -142,7 +142,8 @@ fn is_address_field(name: &str) -> bool {
     ADDRESS_FIELDS.iter().any(|field| one.ends_with(field) || letters.ends_with(field))
 }
 
-/// Whether some parser takes a text for an address. Browsers skip leading spaces, and tabs and line breaks everywhere.
+/// True when some parser takes a text for an address. Browsers skip leading spaces, and tabs and line breaks
+/// everywhere.
 fn begins_like_address(text: &str) -> bool {
     let seen = text.chars().filter(|c| !c.is_control()).skip_while(|c| c.is_whitespace());
     let start: String = seen.take(SCHEME_CHARS_MAX).collect();
@@ -270,7 +271,7 @@ pub trait Tools: Send + Sync {
     /// Every [`ToolError`].
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError>;
 
-    /// Whether a tool's answers may come from the network: later memories of the agent are marked so.
+    /// True when a tool's answers may come from the network: later memories of the agent are marked so.
     fn is_web(&self, _tool: &str) -> bool {
         true
     }

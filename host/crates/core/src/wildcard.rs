@@ -3,7 +3,7 @@
 //! Patterns and texts may both be an agent's, so a match backtracks to the last `*` only and takes no more steps than
 //! the product of their lengths. Classes and alternatives are not supported: every other character stands for itself.
 
-/// Whether `pattern` covers the whole of `text`. `*` and `?` never stand for `separator`.
+/// True when `pattern` covers the whole of `text`. `*` and `?` never stand for `separator`.
 #[must_use]
 pub fn covers(pattern: &str, text: &str, separator: Option<char>) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());

@@ -218,7 +218,7 @@ impl Guard {
         })
     }
 
-    /// Whether a grant names exactly this, not by a wildcard: `*.0.0.1` covers the text of an address.
+    /// True when a grant names exactly this, not by a wildcard: `*.0.0.1` covers the text of an address.
     fn is_named(&self, scheme: &str, host: &str, port: u16) -> bool {
         self.grants.hosts.iter().any(|pattern| pattern.origin() == format!("{scheme}://{host}:{port}"))
     }

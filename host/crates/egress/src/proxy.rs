@@ -4,16 +4,17 @@
 //! method; the content of a tunnel cannot be read here, so a tunnel needs a grant of all methods, and one that was
 //! granted as https must begin as TLS does. Redirects are responses: a client that follows one comes here again.
 //! Nothing is cached, retried or decompressed, and all bytes of both directions count against one cap. Refusals can be
-//! queried, since the program may hide them.
+//! queried with their targets, since the program may hide them.
 
 use crate::body::check_head;
 use crate::error::EgressError;
 use crate::fetch::NOT_YOURS;
 use crate::guard::{CheckedRoute, FIELD_BYTES_MAX, Guard};
+use crate::refused_request::RefusedRequest;
 use bytes::Bytes;
 use futures_util::{Stream, TryStreamExt as _, stream};
 use http::header::{CONNECTION, HeaderMap, HeaderName};
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -68,7 +69,7 @@ pub struct Proxy {
     bytes_max: u64,
     bytes_used: AtomicU64,
     seats: Arc<Semaphore>,
-    refused: Mutex<VecDeque<EgressError>>,
+    refused: Mutex<VecDeque<RefusedRequest>>,
     told: Option<(Arc<dyn Supervisor>, InvocationId)>,
 }
 
@@ -93,7 +94,7 @@ impl Proxy {
     }
 
     /// The refusals since the last query, in order, each once.
-    pub fn take_refusals(&self) -> Vec<EgressError> {
+    pub fn take_refusals(&self) -> Vec<RefusedRequest> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
@@ -130,30 +131,31 @@ impl Proxy {
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>, seat: Arc<OwnedSemaphorePermit>) -> Response<Body> {
+        let uri = request.uri().clone();
         let answered = match *request.method() {
             Method::CONNECT => self.open_tunnel(request, seat).await,
             _ => self.forward(request).await,
         };
-        answered.unwrap_or_else(|error| self.refuse(error))
+        answered.unwrap_or_else(|error| self.refuse(RefusedRequest::new(&uri, error)))
     }
 
-    fn refuse(&self, error: EgressError) -> Response<Body> {
-        let said = truncate(&error.to_string(), 1_000);
-        self.note(error);
+    fn refuse(&self, request: RefusedRequest) -> Response<Body> {
+        let said = truncate(&request.to_string(), 1_000);
+        self.note(request);
         let mut response = Response::new(whole(said));
         *response.status_mut() = StatusCode::FORBIDDEN;
         response
     }
 
-    fn note(&self, error: EgressError) {
+    fn note(&self, request: RefusedRequest) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        if refused.iter().any(|known| known.to_string() == error.to_string()) {
-            return;
+        if let Some(known) = refused.iter_mut().find(|known| known.repeats(&request)) {
+            return known.join(request);
         }
         if refused.len() == REFUSALS_MAX {
             refused.pop_front();
         }
-        refused.push_back(error);
+        refused.push_back(request);
     }
 
     fn count(&self, bytes: usize) -> Result<(), EgressError> {
@@ -195,7 +197,7 @@ impl Proxy {
         if let Some(length) = answer.headers().get(http::header::CONTENT_LENGTH) {
             response.headers_mut().insert(http::header::CONTENT_LENGTH, length.clone());
         }
-        let pieces = self.pieces(answer, until).map_ok(Frame::data);
+        let pieces = self.pieces(answer, parts.uri, until).map_ok(Frame::data);
         Ok(response.map(|()| StreamBody::new(pieces).boxed_unsync()))
     }
 
@@ -210,18 +212,19 @@ impl Proxy {
     fn pieces(
         self: &Arc<Self>,
         answer: reqwest::Response,
+        uri: Uri,
         until: Instant,
     ) -> impl Stream<Item = Result<Bytes, EgressError>> + Send + 'static {
         let proxy = Arc::clone(self);
         stream::try_unfold(answer, move |mut answer| {
-            let proxy = Arc::clone(&proxy);
+            let (proxy, uri) = (Arc::clone(&proxy), uri.clone());
             async move {
                 let piece = proxy.piece(&mut answer, until).await;
                 match piece {
                     Ok(piece) => Ok(piece.map(|piece| (piece, answer))),
                     Err(error) => {
                         let said = EgressError::refused(&error.to_string());
-                        proxy.note(error);
+                        proxy.note(RefusedRequest::new(&uri, error));
                         Err(said)
                     }
                 }
@@ -250,13 +253,14 @@ impl Proxy {
         let begins_as_tls = url.scheme() == "https";
         let way = self.guard.look_up(url).await?;
         let server = self.connect(&way).await?;
-        let (proxy, upgraded) = (Arc::clone(self), hyper::upgrade::on(request));
+        let (proxy, uri) = (Arc::clone(self), request.uri().clone());
+        let upgraded = hyper::upgrade::on(request);
         tokio::spawn(async move {
             // A tunnel outlives its connection's request.
             let _seat = seat;
             let Ok(client) = upgraded.await else { return };
             if let Err(error) = proxy.carry(TokioIo::new(client), server, begins_as_tls).await {
-                proxy.note(error);
+                proxy.note(RefusedRequest::new(&uri, error));
             }
         });
         Ok(Response::new(whole(String::new())))

@@ -184,7 +184,7 @@ impl SecretPlaceholders {
     }
 }
 
-/// Whether a header contains a placeholder, and so may not go to another host.
+/// True when a header contains a placeholder, and so may not go to another host.
 pub(crate) fn is_held(value: &HeaderValue) -> bool {
     contains(value, PREFIX)
 }

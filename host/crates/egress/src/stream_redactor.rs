@@ -48,7 +48,7 @@ impl Patterns {
         Some(Self { forms, names: values.iter().map(|value| value.to_ascii_lowercase()).collect(), bytes_max, finder })
     }
 
-    /// Whether the name of a header, which is in small letters, contains a value.
+    /// True when the name of a header, which is in small letters, contains a value.
     pub(crate) fn is_in_name(&self, name: &str) -> bool {
         self.names.iter().any(|value| name.contains(value))
     }

@@ -1,14 +1,16 @@
 //! Against servers on loopback; each test sets where names lead.
 
+#[path = "../tests/it/server.rs"]
+mod server;
+
 use super::*;
 use bytes::Bytes;
 use http::{Method, Request, Uri};
 use longhaul_core::grant::{Grants, HostPattern};
+use server::{Server, respond};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
 
 /// Answers each question with the next list, and the last one for ever.
 struct Script(Mutex<Vec<Vec<IpAddr>>>);
@@ -34,51 +36,6 @@ pub(crate) fn guard(hosts: &[&str], script: &[&[&str]], caps: RequestLimits) -> 
 
 fn get(url: &str) -> Request<Bytes> {
     Request::get(url).body(Bytes::new()).unwrap()
-}
-
-/// A server on loopback that keeps the heads of its requests.
-struct Server {
-    port: u16,
-    heads: Arc<Mutex<Vec<String>>>,
-}
-
-impl Server {
-    async fn start<F, A>(answer: F) -> Self
-    where
-        F: Fn(String, TcpStream) -> A + Send + Sync + 'static,
-        A: Future<Output = ()> + Send + 'static,
-    {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let heads = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&heads);
-        let answer = Arc::new(answer);
-        tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                let mut head = vec![0; 16_384];
-                let length = stream.read(&mut head).await.unwrap_or(0);
-                let head = String::from_utf8_lossy(&head[..length]).into_owned();
-                kept.lock().unwrap().push(head.clone());
-                tokio::spawn(answer(head, stream));
-            }
-        });
-        Self { port, heads }
-    }
-
-    fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
-    }
-
-    fn seen(&self) -> Vec<String> {
-        self.heads.lock().unwrap().clone()
-    }
-}
-
-async fn answer(mut stream: TcpStream, status: &str, headers: &str, body: &[u8]) {
-    let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
-    // The client may have hung up by then.
-    let _ = stream.write_all(head.as_bytes()).await;
-    let _ = stream.write_all(body).await;
 }
 
 /// The result of the gates, without a connection.
@@ -196,7 +153,7 @@ fn addresses_that_are_not_public_are_known() {
 
 #[tokio::test]
 async fn a_name_that_changes_its_mind_reaches_what_was_checked() {
-    let server = Server::start(|_, stream| answer(stream, "200 OK", "", b"inside")).await;
+    let server = Server::start(|_, stream| respond(stream, "200 OK", "", b"inside")).await;
     let host = format!("http://rebind.test:{}", server.port);
     let uri: Uri = format!("{host}/").parse().unwrap();
     // Public when it was checked, loopback if it were resolved again.
@@ -217,11 +174,11 @@ async fn a_name_that_changes_its_mind_reaches_what_was_checked() {
 
 #[tokio::test]
 async fn a_redirect_is_followed_to_what_is_granted_and_without_who_asked() {
-    let end = Server::start(|_, stream| answer(stream, "200 OK", "", b"there")).await;
+    let end = Server::start(|_, stream| respond(stream, "200 OK", "", b"there")).await;
     let to = format!("location: {}/end\r\n", end.url());
     let start = Server::start(move |_, stream| {
         let to = to.clone();
-        async move { answer(stream, "302 Found", &to, b"").await }
+        async move { respond(stream, "302 Found", &to, b"").await }
     })
     .await;
     let guard = guard(&[&start.url(), &end.url()], &[&[]], RequestLimits::default());

@@ -4,6 +4,7 @@
 //! it belongs to another user or others can write it. Each file also has a seal, without which it is compiled again
 //! (see `seal.rs`).
 
+use crate::compile_lock::CompileLock;
 use crate::error::LoadError;
 use crate::jail::Jail;
 use crate::seal::{Sealer, Unsealed};
@@ -66,16 +67,37 @@ impl Cache {
         jail: &Jail,
     ) -> Result<PathBuf, LoadError> {
         self.check_runs_code()?;
-        let path = self.path(digest);
-        if path.exists() {
-            match self.sealer.check(&path) {
-                Ok(()) => return Ok(path),
-                // Expected if an older version began the cache.
-                Err(Unsealed::NoSeal) => tracing::info!(plugin = name, "compiled code without a seal is compiled anew"),
-                Err(error) => tracing::warn!(plugin = name, "compiled code is not run, but compiled anew: {error}"),
-            }
-            self.forget(digest);
+        if let Some(path) = self.sealed(name, digest) {
+            return Ok(path);
         }
+        let path = self.path(digest);
+        let _lock = CompileLock::take(name, &path).await;
+        // The earlier holder of the lock has compiled it.
+        if let Some(path) = self.sealed(name, digest) {
+            return Ok(path);
+        }
+        self.compile(name, bytes, jail, &path).await?;
+        Ok(path)
+    }
+
+    /// The file with the compiled code of a component, if it exists and has its seal. Another file is dropped.
+    fn sealed(&self, name: &str, digest: &Digest) -> Option<PathBuf> {
+        let path = self.path(digest);
+        if !path.exists() {
+            return None;
+        }
+        match self.sealer.check(&path) {
+            Ok(()) => return Some(path),
+            // Expected if an older version began the cache.
+            Err(Unsealed::NoSeal) => tracing::info!(plugin = name, "compiled code without a seal is compiled anew"),
+            Err(error) => tracing::warn!(plugin = name, "compiled code is not run, but compiled anew: {error}"),
+        }
+        self.forget(digest);
+        None
+    }
+
+    /// Compiles `bytes` into the file `path`.
+    async fn compile(&self, name: &str, bytes: &[u8], jail: &Jail, path: &Path) -> Result<(), LoadError> {
         tracing::info!(plugin = name, bytes = bytes.len(), "compiling; this happens once");
         self.remove_abandoned(Duration::from_millis(jail.limits.wall_ms_max));
         let unfinished = unfinished::create_in(&self.directory)
@@ -89,12 +111,13 @@ impl Cache {
             .sync_all()
             .map_err(|error| self.refuse(format!("a file in it cannot be kept: {error}")))?;
         self.sealer
-            .seal(&path, unfinished.as_file())
+            .seal(path, unfinished.as_file())
             .map_err(|error| self.refuse(format!("a file in it cannot be sealed: {error}")))?;
-        // Renaming is atomic: two processes that compile the same plugin both end with a whole file.
-        unfinished.persist(&path).map_err(|error| self.refuse(format!("the file cannot be named: {error}")))?;
+        // Renaming is atomic: two processes that compile the same plugin, where there are no locks, both end with a whole
+        // file.
+        unfinished.persist(path).map_err(|error| self.refuse(format!("the file cannot be named: {error}")))?;
         self.reach("compile.after-rename");
-        Ok(path)
+        Ok(())
     }
 
     /// Refuses a directory whose files may not be mapped as code, before something is compiled into it.

@@ -5,7 +5,7 @@
 
 use crate::config::STACK_BYTES_MAX;
 use crate::contract::CheckedAnswer;
-use crate::deferred_drop::DeferredDrop;
+use crate::deferred_drop::Leftovers;
 use crate::error::CallError;
 use crate::governor::{Cancel, govern};
 use longhaul_capabilities::{Ctx, InFlight, InvocationSetup, LogBook, LogLine, Stop};
@@ -160,8 +160,8 @@ pub(crate) struct Callee {
     pub(crate) name: String,
     pub(crate) engine: wasmtime::Engine,
     pub(crate) pre: InstancePre<Ctx>,
-    /// Drops what a call leaves; none: its caller drops it.
-    pub(crate) deferred_drop: Option<DeferredDrop<Store<Ctx>>>,
+    /// The part of the program that drops the store of a call.
+    pub(crate) leftovers: Leftovers<Store<Ctx>>,
 }
 
 impl Callee {
@@ -247,16 +247,9 @@ impl Callee {
             .and_then(|value| self.bounded(export, value, limits.output_bytes_max))
             .and_then(|value| self.as_promised(export, value));
         store.data_mut().close();
-        self.clear(store);
+        self.leftovers.take(store);
         let (log, log_dropped) = frame.log.take();
         Called { result, used, delegated, heard, done, more, events, refused, log, log_dropped }
-    }
-
-    fn clear(&self, store: Store<Ctx>) {
-        match &self.deferred_drop {
-            Some(deferred_drop) => deferred_drop.take(store),
-            None => drop(store),
-        }
     }
 
     fn store(&self, setup: InvocationSetup) -> Result<(Store<Ctx>, Frame), String> {

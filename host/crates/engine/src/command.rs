@@ -11,7 +11,7 @@ use crate::plugin::Engine;
 use longhaul_capabilities::{Ctx, InvocationSetup};
 use longhaul_core::Digest;
 use wasmtime::Store;
-use wasmtime::component::{Instance, Linker};
+use wasmtime::component::Instance;
 use wasmtime_wasi::I32Exit;
 use wasmtime_wasi::p2::bindings::CommandIndices;
 
@@ -34,9 +34,7 @@ impl Engine {
             name: name.to_owned(),
             reason: format!("it is no program of WASI 0.2: {error:#}"),
         };
-        let mut linker = Linker::<Ctx>::new(self.wasmtime());
-        longhaul_capabilities::wasi::add_to_linker(&mut linker, false).map_err(wrong)?;
-        longhaul_capabilities::http::add_to_linker(&mut linker).map_err(wrong)?;
+        let linker = self.linkers().of_command(self.wasmtime()).map_err(wrong)?;
         let pre = linker.instantiate_pre(&component).map_err(wrong)?;
         let indices = CommandIndices::new(&pre).map_err(wrong)?;
         let callee = self.callee(name, pre);

@@ -65,7 +65,7 @@ impl<F: Future> Future for CooperativeCall<F> {
 }
 
 impl CooperativeTurn {
-    /// Whether it is the call's turn; otherwise notes the task to wake.
+    /// True when it is the call's turn; otherwise notes the task to wake.
     fn begin(&self, task: &Waker) -> bool {
         let mut place = self.lock();
         place.task.clone_from(task);

@@ -4,11 +4,45 @@
 //! megabyte. An engine with this option has a thread for it, so that a call returns before. The queue of that thread is
 //! bounded: beyond the bound a caller drops for itself, so that callers cannot leave more than the thread drops. The
 //! pool has places for the queue, beside those that it promises.
+//!
+//! A process that ends after its call drops nothing: the system takes all of its memory back at once, sooner than it
+//! could be returned piece by piece.
 
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 
 /// Highest number of waiting drops, including the one in progress.
 pub(crate) const CLEARING_MAX: u32 = 8;
+
+/// The part of the program that drops what a call leaves.
+pub(crate) enum Leftovers<T> {
+    /// The caller, before the call returns.
+    Caller,
+    /// The thread of a queue.
+    OfQueue(DeferredDrop<T>),
+    /// The system, when the process ends.
+    System,
+}
+
+impl<T> Clone for Leftovers<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Caller => Self::Caller,
+            Self::OfQueue(queue) => Self::OfQueue(queue.clone()),
+            Self::System => Self::System,
+        }
+    }
+}
+
+impl<T: Send + 'static> Leftovers<T> {
+    /// Takes the remains of a call.
+    pub(crate) fn take(&self, left: T) {
+        match self {
+            Self::Caller => drop(left),
+            Self::OfQueue(queue) => queue.take(left),
+            Self::System => std::mem::forget(left),
+        }
+    }
+}
 
 /// The queue of the thread, which ends when every clone of this is gone and the queue is empty.
 pub(crate) struct DeferredDrop<T> {
@@ -58,6 +92,16 @@ mod tests {
                 let _ = self.may_go.lock().unwrap().recv();
             }
         }
+    }
+
+    #[test]
+    fn the_caller_drops_what_is_left_unless_the_process_ends() {
+        let (dropped_by, dropped) = channel();
+        let left = || Left { dropped_by: dropped_by.clone(), may_go: Arc::new(Mutex::new(channel().1)) };
+        Leftovers::Caller.clone().take(left());
+        assert_eq!(dropped.try_recv(), Ok(current().id()));
+        Leftovers::System.clone().take(left());
+        assert!(dropped.try_recv().is_err());
     }
 
     #[test]

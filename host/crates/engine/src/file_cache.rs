@@ -12,11 +12,13 @@ use crate::unfinished;
 use longhaul_core::Digest;
 use longhaul_sandbox::CompileLimits;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The time for which a file must be unchanged. Clocks of file systems tick every second at the coarsest, except FAT's
@@ -25,6 +27,9 @@ const RESTED: Duration = Duration::from_secs(3);
 
 /// Most bytes of a note. The plugin chooses its list of imports and exports.
 const NOTE_BYTES_MAX: usize = 1 << 20;
+
+/// Notes that a process remembers. Beyond them it begins anew, and reads notes again.
+const REMEMBERED_MAX: usize = 256;
 
 /// The system's metadata of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +54,7 @@ impl FileStamp {
         })
     }
 
-    /// Whether every change from `now` on would show, if the stamp was taken by then. A clock that was set back makes
+    /// True when every change from `now` on would show, if the stamp was taken by then. A clock that was set back makes
     /// it wait.
     pub(crate) fn has_rested(&self, now: Duration) -> bool {
         let latest = self.modified.max(self.changed).0;
@@ -67,10 +72,37 @@ pub(crate) struct FileNote {
     path: PathBuf,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Written {
     stamp: FileStamp,
     inspection: Inspection,
+}
+
+/// The notes that this process has read, by their paths: it reads none of them again. What is remembered is valid as
+/// long as the note itself, while the file has the stamp.
+#[derive(Default)]
+pub(crate) struct KnownFiles {
+    read: Mutex<HashMap<PathBuf, Written>>,
+}
+
+impl KnownFiles {
+    /// The inspection of the file that a note is about, if it was made for this stamp.
+    pub(crate) fn inspection(&self, note: &FileNote, stamp: &FileStamp) -> Option<Inspection> {
+        if let Some(written) = self.lock().get(&note.path).filter(|written| written.stamp == *stamp) {
+            return Some(written.inspection.clone());
+        }
+        let written = Written { stamp: stamp.clone(), inspection: note.read(stamp)? };
+        let mut read = self.lock();
+        if read.len() >= REMEMBERED_MAX {
+            read.clear();
+        }
+        read.insert(note.path.clone(), written.clone());
+        Some(written.inspection)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Written>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl FileNote {
@@ -161,6 +193,20 @@ mod tests {
         ] {
             assert!(note.read(&other).is_none(), "{other:?}");
         }
+    }
+
+    #[test]
+    fn a_note_is_read_once_and_what_it_says_ends_with_the_stamp() {
+        let (_place, path, note) = file();
+        let (known, stamp) = (KnownFiles::default(), rested(&path));
+        assert!(known.inspection(&note, &stamp).is_none(), "there is no note");
+        note.write(stamp.clone(), &inspection());
+        assert!(known.inspection(&note, &stamp).is_some());
+        fs::remove_file(&note.path).unwrap();
+        assert_eq!(known.inspection(&note, &stamp).unwrap().digest, inspection().digest);
+        let other = FileStamp { inode: stamp.inode + 1, ..stamp.clone() };
+        assert!(known.inspection(&note, &other).is_none(), "another file has its name");
+        assert!(known.inspection(&note, &stamp).is_some(), "the first one is there again");
     }
 
     #[test]

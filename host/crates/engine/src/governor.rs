@@ -45,7 +45,7 @@ impl Cancel {
         self.0.send_modify(|wish| *wish = (*wish).max(CancelLevel::HandOver));
     }
 
-    /// Whether it was cancelled.
+    /// True when it was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         *self.0.borrow() != CancelLevel::GoOn

@@ -49,14 +49,16 @@ mod role_name {
 /// # Errors
 /// [`LoadError::NotAComponent`], [`LoadError::WrongWorld`] or [`LoadError::Limit`].
 pub fn inspect(name: &str, bytes: &[u8], limits: &CompileLimits) -> Result<Inspection, LoadError> {
-    inspect_for(&Editions::default(), name, bytes, limits).map(|(inspection, _)| inspection)
+    inspect_for(&Editions::default(), name, bytes, None, limits).map(|(inspection, _)| inspection)
 }
 
-/// The same for a host with these editions; also returns the edition that the plugin was built for.
+/// The same for a host with these editions; also returns the edition that the plugin was built for. `digest` is that of
+/// the bytes, if the caller has made it.
 pub(crate) fn inspect_for<'e>(
     editions: &'e Editions,
     name: &str,
     bytes: &[u8],
+    digest: Option<Digest>,
     limits: &CompileLimits,
 ) -> Result<(Inspection, &'e dyn Edition), LoadError> {
     let shape = read(name, bytes, limits)?;
@@ -67,7 +69,7 @@ pub(crate) fn inspect_for<'e>(
     let inspection = Inspection {
         role,
         contract: version.to_owned(),
-        digest: Digest::of(bytes),
+        digest: digest.unwrap_or_else(|| Digest::of(bytes)),
         bytes: bytes.len() as u64,
         functions: shape.functions,
         imports: shape.imports,

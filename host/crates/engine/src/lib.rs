@@ -1,13 +1,14 @@
 //! From the bytes of a component to a typed, bounded call.
 //!
 //! Bytes are compiled once, in a child process, and cached by digest; a plugin is linked once; every call gets a fresh
-//! store with limits, and its instance is dropped when it returns. This crate keeps no journal, reads no configuration
-//! and never trusts a plugin's statements about itself.
+//! store with limits, and its instance is dropped when it returns, unless the process ends then. This crate keeps no
+//! journal, reads no configuration and never trusts a plugin's statements about itself.
 
 mod cache;
 mod callee;
 mod calls;
 mod command;
+mod compile_lock;
 mod config;
 mod contract;
 mod cooperative;
@@ -19,6 +20,7 @@ mod governor;
 mod inspect;
 mod instance;
 mod jail;
+mod linkers;
 mod plugin;
 mod role;
 mod seal;

@@ -3,12 +3,13 @@
 use crate::cache::{Cache, CrashHook};
 use crate::callee::Callee;
 use crate::config::{EngineOptions, compile_config, fingerprint, host_config};
-use crate::deferred_drop::DeferredDrop;
+use crate::deferred_drop::{DeferredDrop, Leftovers};
 use crate::edition::{Edition, Editions, Exports, is_later};
 use crate::error::LoadError;
-use crate::file_cache::{self, FileNote, FileStamp};
+use crate::file_cache::{self, FileNote, FileStamp, KnownFiles};
 use crate::inspect::{Inspection, inspect_for};
 use crate::jail::Jail;
+use crate::linkers::Linkers;
 use crate::role::Role;
 use longhaul_bindings::PACKAGE;
 use longhaul_capabilities::Ctx;
@@ -18,13 +19,15 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wasmtime::Store;
-use wasmtime::component::{Component, InstancePre, Linker};
+use wasmtime::component::{Component, InstancePre};
 
 /// Loads plugins. Clones share the compiler and its cache.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
     editions: Editions,
+    /// Those of `editions`.
+    linkers: Arc<Linkers>,
 }
 
 struct Inner {
@@ -32,7 +35,8 @@ struct Inner {
     fingerprint: String,
     cache: Cache,
     jail: Jail,
-    deferred_drop: Option<DeferredDrop<Store<Ctx>>>,
+    known_files: KnownFiles,
+    leftovers: Leftovers<Store<Ctx>>,
 }
 
 impl Engine {
@@ -46,16 +50,15 @@ impl Engine {
             .map_err(|error| refused(format!("wasmtime does not start on this machine: {error:#}")))?;
         let fingerprint = fingerprint(&engine);
         let cache = Cache::open(cache, fingerprint.clone())?;
-        let deferred_drop = options.clears_aside.then(DeferredDrop::start).transpose();
-        let deferred_drop = deferred_drop.map_err(|error| refused(format!("no thread can be started: {error}")))?;
-        let inner = Inner { engine, fingerprint, cache, jail, deferred_drop };
-        Ok(Self { inner: Arc::new(inner), editions: Editions::default() })
+        let leftovers = leftovers(options).map_err(|error| refused(format!("no thread can be started: {error}")))?;
+        let inner = Inner { engine, fingerprint, cache, jail, known_files: KnownFiles::default(), leftovers };
+        Ok(Self { inner: Arc::new(inner), editions: Editions::default(), linkers: Arc::default() })
     }
 
     /// Replaces the default versions of the contract.
     #[must_use]
     pub fn with_editions(self, editions: Editions) -> Self {
-        Self { editions, ..self }
+        Self { editions, linkers: Arc::default(), ..self }
     }
 
     /// Calls `hook` before a compiler starts, and before and after its output gets its name.
@@ -109,21 +112,35 @@ impl Engine {
     /// # Errors
     /// Every [`LoadError`].
     pub async fn load(&self, name: &str, bytes: &[u8]) -> Result<Plugin, LoadError> {
-        let (inspection, edition) = inspect_for(&self.editions, name, bytes, &self.inner.jail.limits)?;
+        self.load_inspected(name, bytes, None).await
+    }
+
+    /// The same for a caller that has made the digest of these very bytes, which takes as long as the rest of a small
+    /// plugin's start. With the digest of other bytes, the code of these would be kept under theirs.
+    ///
+    /// # Errors
+    /// Every [`LoadError`].
+    pub async fn load_digested(&self, name: &str, digest: Digest, bytes: &[u8]) -> Result<Plugin, LoadError> {
+        debug_assert_eq!(digest, Digest::of(bytes), "plugin `{name}`");
+        self.load_inspected(name, bytes, Some(digest)).await
+    }
+
+    async fn load_inspected(&self, name: &str, bytes: &[u8], digest: Option<Digest>) -> Result<Plugin, LoadError> {
+        let (inspection, edition) = inspect_for(&self.editions, name, bytes, digest, &self.inner.jail.limits)?;
         let component = self.component(name, &inspection.digest, bytes).await?;
         self.plugin(name, inspection, edition, &component)
     }
 
     /// Makes a plugin of a component's file. A file that was loaded before, by this process or another one of
-    /// this cache, is not read again as long as it did not change.
+    /// this cache, is not read again as long as it did not change; nor is what this process has read about it.
     ///
     /// # Errors
     /// Every [`LoadError`].
     pub async fn load_file(&self, name: &str, path: &Path) -> Result<Plugin, LoadError> {
-        let Inner { cache, jail, .. } = &*self.inner;
+        let Inner { cache, jail, known_files, .. } = &*self.inner;
         let note = FileNote::about(path, cache.directory(), &jail.limits);
         let (stamp, looked_at) = (FileStamp::of(path), file_cache::now());
-        if let Some(inspection) = stamp.as_ref().and_then(|stamp| note.read(stamp))
+        if let Some(inspection) = stamp.as_ref().and_then(|stamp| known_files.inspection(&note, stamp))
             && let Some(plugin) = self.known(name, inspection)
         {
             return Ok(plugin);
@@ -161,8 +178,8 @@ impl Engine {
     }
 
     pub(crate) fn callee(&self, name: &str, pre: InstancePre<Ctx>) -> Callee {
-        let Inner { engine, deferred_drop, .. } = &*self.inner;
-        Callee { name: name.to_owned(), engine: engine.clone(), pre, deferred_drop: deferred_drop.clone() }
+        let Inner { engine, leftovers, .. } = &*self.inner;
+        Callee { name: name.to_owned(), engine: engine.clone(), pre, leftovers: leftovers.clone() }
     }
 
     /// The limits of compilation.
@@ -172,6 +189,10 @@ impl Engine {
 
     pub(crate) fn wasmtime(&self) -> &wasmtime::Engine {
         &self.inner.engine
+    }
+
+    pub(crate) fn linkers(&self) -> &Linkers {
+        &self.linkers
     }
 
     pub(crate) async fn component(&self, name: &str, digest: &Digest, bytes: &[u8]) -> Result<Component, LoadError> {
@@ -192,18 +213,14 @@ impl Engine {
     /// Maps compiled code.
     fn compiled(&self, path: &Path) -> wasmtime::Result<Component> {
         // SAFETY: the file was written by our own compiling child into a directory that belongs to us and that no other
-        // user can write, and it has the seal of that directory; see `cache` and `seal`.
+        // user can write, and it has the seal of that directory; see `cache` and `seal`. Every caller has had the seal
+        // checked for the file as it is now: its bytes are those that were sealed, or its stamp is that of a check of
+        // them, which the seal or this process remembers.
         unsafe { Component::deserialize_file(&self.inner.engine, path) }
     }
 
     fn link(&self, role: Role, edition: &dyn Edition, component: &Component) -> wasmtime::Result<InstancePre<Ctx>> {
-        let mut linker = Linker::new(&self.inner.engine);
-        longhaul_capabilities::wasi::add_to_linker(&mut linker, role.is_pure())?;
-        if !role.is_pure() {
-            longhaul_capabilities::http::add_to_linker(&mut linker)?;
-        }
-        edition.link(role, &mut linker)?;
-        linker.instantiate_pre(component)
+        self.linkers.of_role(&self.inner.engine, role, edition)?.instantiate_pre(component)
     }
 }
 
@@ -220,6 +237,15 @@ fn unlinked(inspection: &Inspection, edition: &dyn Edition, error: &wasmtime::Er
     format!(
         "it imports what {PACKAGE} {spoken} does not give to the role `{role}`; build it again with `longhaul plugin build`, and begin a new run in place of one that began with it: {error:#}"
     )
+}
+
+/// The part of the program that drops what calls leave, with its thread if it has one.
+fn leftovers(options: &EngineOptions) -> std::io::Result<Leftovers<Store<Ctx>>> {
+    Ok(match options {
+        EngineOptions { ends_after_call: true, .. } => Leftovers::System,
+        EngineOptions { clears_aside: true, .. } => Leftovers::OfQueue(DeferredDrop::start()?),
+        _ => Leftovers::Caller,
+    })
 }
 
 /// The pool if the machine gives the address space for it, otherwise one by one.

@@ -61,7 +61,7 @@ impl Role {
         }
     }
 
-    /// Whether it learns about the world only through its journal.
+    /// True when it learns about the world only through its journal.
     #[must_use]
     pub fn is_pure(self) -> bool {
         matches!(self, Self::Planner | Self::Agent | Self::Evaluator)

@@ -21,6 +21,9 @@ pub(crate) fn run_call(runtime: &Plugin, job: &Job, source: &str) -> ToolCall {
     if matches!(job.code, Code::TypeScript(_)) {
         arguments["typescript"] = Value::Bool(true);
     }
+    if job.rich {
+        arguments["rich"] = Value::Bool(true);
+    }
     ToolCall { tool: runtime.name().into(), function: "run".into(), arguments: arguments.to_string() }
 }
 

@@ -1,12 +1,13 @@
 //! The executor: loads the interpreters, refuses invalid jobs, and runs the others, each in an instance.
 //!
-//! It starts no code of a refused job, and keeps nothing of a job afterwards.
+//! It starts no code of a refused job, and keeps nothing of a job afterwards, unless the process ends with that job.
 
 mod step;
 
 use crate::call::{run_call, setup, streaming};
 use crate::error::ExecError;
-use crate::job::{CONTEXT_NESTING_MAX, Code, GraphLanguage, Job, JobLimits, SOURCE_BYTES_MAX};
+use crate::job::{CONTEXT_NESTING_MAX, Code, GraphLanguage, Job, JobLimits, Runtime, SOURCE_BYTES_MAX};
+use crate::native;
 use crate::places::ExecutorPaths;
 use crate::program::component;
 use crate::ready::WarmPool;
@@ -38,13 +39,26 @@ impl Executor {
     /// # Errors
     /// [`ExecError::Load`] when the cache is not ours alone, [`ExecError::Host`] when wasmtime does not start.
     pub fn new(places: ExecutorPaths) -> Result<Self, ExecError> {
+        Self::with(places, &EngineOptions { clears_aside: true, ..EngineOptions::default() })
+    }
+
+    /// An executor for a process that ends after one job, as the command line does. It has room for 8 jobs, which is
+    /// made sooner than room for 256, and gives back nothing of a job: the system takes it back with the process. So each
+    /// job keeps its memory and its room until then, and a ninth job fails.
+    ///
+    /// # Errors
+    /// As [`Executor::new`].
+    pub fn for_one_job(places: ExecutorPaths) -> Result<Self, ExecError> {
+        Self::with(places, &EngineOptions { ends_after_call: true, ..EngineOptions::default() })
+    }
+
+    fn with(places: ExecutorPaths, options: &EngineOptions) -> Result<Self, ExecError> {
         let jail = Jail {
             program: places.compiler.clone(),
             arguments: vec!["compile-child".into()],
             limits: places.compile_limits.clone(),
         };
-        let options = EngineOptions { clears_aside: true, ..EngineOptions::default() };
-        let engine = Engine::new(places.cache.clone(), jail, &options)?;
+        let engine = Engine::new(places.cache.clone(), jail, options)?;
         let inner =
             Inner { engine, places, python: OnceCell::new(), javascript: OnceCell::new(), ready: WarmPool::default() };
         Ok(Self { inner: Arc::new(inner) })
@@ -55,19 +69,13 @@ impl Executor {
     /// # Errors
     /// Every [`ExecError`]; the code was not started then.
     pub async fn run(&self, job: Job) -> Result<JobReport, ExecError> {
-        if nests_deeper(&job.context, CONTEXT_NESTING_MAX) {
-            return Err(ExecError::ContextTooDeep);
-        }
-        if !job.context.is_object() {
-            return Err(ExecError::ContextNotObject {
-                found: longhaul_core::text::truncate(&job.context.to_string(), 60),
-            });
-        }
-        match &job.code {
-            Code::Python(source) | Code::JavaScript(source) | Code::TypeScript(source) => {
+        self.check(&job)?;
+        match (&job.code, &job.runtime) {
+            (_, Runtime::Native(_)) => native::run(&self.inner.places, &job).await,
+            (Code::Python(source) | Code::JavaScript(source) | Code::TypeScript(source), Runtime::Wasm) => {
                 self.run_source(&job, source).await
             }
-            Code::Wasm(bytes) => self.run_program(&job, bytes).await,
+            (Code::Wasm(bytes), Runtime::Wasm) => self.run_program(&job, bytes).await,
         }
     }
 
@@ -84,21 +92,37 @@ impl Executor {
         self.inner.ready.keep(language, plugin, limits, count).await
     }
 
-    async fn run_source(&self, job: &Job, source: &str) -> Result<JobReport, ExecError> {
+    /// Refuses a job with an unusable context or source, or a program with typed outputs, before anything starts.
+    pub(crate) fn check(&self, job: &Job) -> Result<(), ExecError> {
+        if nests_deeper(&job.context, CONTEXT_NESTING_MAX) {
+            return Err(ExecError::ContextTooDeep);
+        }
+        if !job.context.is_object() {
+            return Err(ExecError::ContextNotObject {
+                found: longhaul_core::text::truncate(&job.context.to_string(), 60),
+            });
+        }
+        let source = match &job.code {
+            Code::Python(source) | Code::JavaScript(source) | Code::TypeScript(source) => source,
+            Code::Wasm(_) if job.rich => return Err(ExecError::RichProgram),
+            Code::Wasm(_) => return Ok(()),
+        };
         let bytes = source.len() + job.files.values().map(String::len).sum::<usize>();
         if bytes > SOURCE_BYTES_MAX {
             return Err(ExecError::SourceTooLong { bytes });
         }
+        Ok(())
+    }
+
+    pub(crate) fn paths(&self) -> &ExecutorPaths {
+        &self.inner.places
+    }
+
+    async fn run_source(&self, job: &Job, source: &str) -> Result<JobReport, ExecError> {
         let language = job.code.language();
         let plugin = self.runtime(language).await?;
         let since = Instant::now();
-        let (start, console) = match self.inner.ready.take(job) {
-            Some((standby, console)) => (CallStart::from(standby), console),
-            None => {
-                let console = Console::new(job.limits.output_bytes_max);
-                (CallStart::from(setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console)), console)
-            }
-        };
+        let (start, console) = self.start_of(job);
         let call = run_call(&plugin, job, source);
         let settings = streaming(&job.limits);
         let attempt = ToolAttempt { key: "exec", number: 1, settings: &settings };
@@ -116,9 +140,23 @@ impl Executor {
             stdin: job.stdin.clone().into(),
             ..Console::new(job.limits.output_bytes_max)
         };
+        connect(&console, job);
         let setup = setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console);
         let called = command.run(setup, &Cancel::default()).await;
         Ok(of_program(called, FinishedCall { since, console, limits: &job.limits }))
+    }
+
+    /// A start of an instance for a job, with its console: a waiting instance, if one fits.
+    fn start_of(&self, job: &Job) -> (CallStart, Console) {
+        let (start, console) = match self.inner.ready.take(job) {
+            Some((standby, console)) => (CallStart::from(standby), console),
+            None => {
+                let console = Console::new(job.limits.output_bytes_max);
+                (CallStart::from(setup(&job.limits, job.directories.clone(), job.hosts.clone(), &console)), console)
+            }
+        };
+        connect(&console, job);
+        (start, console)
     }
 
     async fn runtime(&self, language: GraphLanguage) -> Result<Arc<Plugin>, ExecError> {
@@ -143,7 +181,14 @@ impl Executor {
     }
 }
 
-/// Whether there are more levels than `levels_max`; looks no deeper than that.
+/// Passes what the job prints to its sink, if it has one.
+fn connect(console: &Console, job: &Job) {
+    if let Some(sink) = &job.sink {
+        console.pass_to(sink);
+    }
+}
+
+/// True when there are more levels than `levels_max`; looks no deeper than that.
 fn nests_deeper(value: &Value, levels_max: usize) -> bool {
     let Some(left) = levels_max.checked_sub(1) else { return value.is_array() || value.is_object() };
     match value {

@@ -15,11 +15,13 @@ pub struct ExecutorPaths {
     pub cache: PathBuf,
     /// Directories with `python.wasm` and `javascript.wasm`.
     pub runtimes: Vec<PathBuf>,
-    /// The program whose hidden command `compile-child` compiles: `longhaul`, or one whose `main` begins
-    /// with [`compile_if_asked`].
+    /// The program whose hidden commands compile, and confine native code: `longhaul`, or one whose `main` begins with
+    /// [`compile_if_asked`].
     pub compiler: PathBuf,
     /// The limits of compiling a program, or an interpreter for the first time.
     pub compile_limits: CompileLimits,
+    /// The data directory, which native code never sees. None: there is none.
+    pub data_directory: Option<PathBuf>,
 }
 
 impl ExecutorPaths {
@@ -29,25 +31,39 @@ impl ExecutorPaths {
     /// When there is no home directory, or `main` did not begin with [`compile_if_asked`] and `LONGHAUL_PROGRAM` names
     /// no `longhaul` either.
     pub fn usual() -> Result<Self, ExecError> {
-        let unknown = |error: Fault| ExecError::Host(format!("{error:#}"));
-        let home = Home::find(None).map_err(unknown)?;
+        Self::of_home(&Home::find(None).map_err(unknown)?)
+    }
+
+    /// The same with the plugins that are installed in this data directory.
+    ///
+    /// # Errors
+    /// As [`ExecutorPaths::usual`].
+    pub fn of_home(home: &Home) -> Result<Self, ExecError> {
         Ok(Self {
             cache: longhaul_home::cache().map_err(unknown)?.join("compiled"),
-            runtimes: plugin_directories(&home),
+            runtimes: plugin_directories(home),
             compiler: own_compiler().map_err(unknown)?,
             compile_limits: CompileLimits::default(),
+            data_directory: Some(home.path().to_owned()),
         })
     }
 }
 
-/// If this process was started as a compiler, compiles and ends it. An embedder's `main` begins with this call, so that
-/// hostile modules are compiled in a bounded child, and not in the embedder itself.
+/// If this process was started as a compiler, or as the sandbox of a native job, does that and ends. An embedder's `main`
+/// begins with this call, so that hostile modules are compiled in a bounded child, and not in the embedder itself.
 pub fn compile_if_asked() {
     serve_children(ServedChildren::Compiler);
-    let arguments: Vec<String> = std::env::args().collect();
-    if let [_, child, limits, text] = arguments.as_slice()
-        && [child.as_str(), limits.as_str()] == ["compile-child", "--limits"]
-    {
-        std::process::exit(longhaul_engine::compile_child(text));
-    }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let code = match arguments.as_slice() {
+        ["compile-child", "--limits", limits] => longhaul_engine::compile_child(limits),
+        ["check-child", spec] => longhaul_sandbox::sandbox_child(spec),
+        ["native-child", spec] => crate::native_child(spec),
+        _ => return,
+    };
+    std::process::exit(code);
+}
+
+fn unknown(error: Fault) -> ExecError {
+    ExecError::Host(format!("{error:#}"))
 }

@@ -18,6 +18,7 @@
 //! | `errors.rs` | errors for callers |
 //! | `files.rs` | the content of files that steps read, as digests |
 //! | `steps.rs` | the run of one step |
+//! | `output_log.rs` | the output of steps while they run, for readers with a cursor |
 
 mod advice;
 mod agents;
@@ -25,6 +26,7 @@ mod errors;
 mod files;
 mod mend;
 mod opened;
+mod output_log;
 mod perform;
 mod run;
 mod runner;

@@ -219,7 +219,7 @@ impl GraphChange<'_> {
                 }
                 NextStep::Skipped { .. } | NextStep::Answered { .. } => continue,
             };
-            let report = self.services.runner.run(&request, &sees, &values).await.ok()?;
+            let report = self.services.runner.run(&request, &sees, &values, None).await.ok()?;
             if report.ended != StepEnd::Well {
                 return None;
             }
@@ -287,7 +287,8 @@ impl GraphChange<'_> {
                 NextStep::Skipped { step, why } => tally.skipped(step, why),
                 NextStep::Answered { step, .. } => tally.answered(step),
                 NextStep::Run(request) => {
-                    let report = self.services.runner.run(&request, &self.opened.head.surroundings, values).await?;
+                    let report =
+                        self.services.runner.run(&request, &self.opened.head.surroundings, values, None).await?;
                     values.tried.extend(report.blobs.iter().map(|(digest, bytes)| (*digest, Arc::clone(bytes))));
                     tally.ran(copy, report)?;
                 }

@@ -1,16 +1,22 @@
 //! Runs steps and stores each result as the step ends: its rows and its values are one transaction. The start of a step
-//! that acts is a transaction before it, so that a kill in between is known.
+//! that acts is a transaction before it, so that a kill in between is known. Readers of the output get it meanwhile, and
+//! none of it is stored before the step ends.
 
 use crate::errors::{broken, replay_refused};
+use crate::output_log::StepSink;
+use crate::runner::StepValues;
 use crate::views;
 use crate::work::GraphChange;
+use longhaul_api::graph_output::StepOutcome;
 use longhaul_core::graph::{GraphError, ReplaySummary, StepDependency, StepOutput, StepState};
+use longhaul_core::output::OutputSink;
 use longhaul_core::store::{Batch, Op};
 use longhaul_core::text;
 use longhaul_graph::graph::{MissedEdge, StepId};
 use longhaul_graph::replay::{NextStep, Replay, ReportOutcome, Skip};
-use longhaul_graph::step::StepReport;
+use longhaul_graph::step::{StepEnd, StepReport, StepRequest};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Warnings, and dependencies that it found, that one run reports.
 const WARNINGS_MAX: usize = 50;
@@ -41,7 +47,8 @@ pub(super) struct ReplayTally {
 }
 
 impl ReplayTally {
-    /// Takes a report, which the replay keeps or asks for again. Returns the steps that are stale now.
+    /// Takes a report, which the replay keeps or asks for again. Returns the steps whose rows change, this one among
+    /// them; none if the step runs again.
     pub(super) fn ran(&mut self, replay: &mut Replay, report: StepReport) -> Result<Vec<StepId>, GraphError> {
         let (step, unkept) = (report.step.clone(), report.unkept.clone());
         let output = output(&report);
@@ -127,6 +134,32 @@ impl ReplayTally {
     }
 }
 
+/// The end of a step, for the readers of its output.
+struct EndedStep {
+    has_failed: bool,
+    duration_ms: u64,
+    value: Option<String>,
+}
+
+impl EndedStep {
+    fn of(report: &StepReport) -> Self {
+        Self {
+            has_failed: report.ended != StepEnd::Well,
+            duration_ms: report.duration_us.div_ceil(1_000),
+            value: output(report).value,
+        }
+    }
+
+    fn tell(self, sink: &StepSink, is_kept: bool) {
+        let outcome = match (is_kept, self.has_failed) {
+            (false, _) => StepOutcome::Again,
+            (true, true) => StepOutcome::Failed,
+            (true, false) => StepOutcome::Done,
+        };
+        sink.end(outcome, self.duration_ms, self.value);
+    }
+}
+
 /// The output of a step, and the value of its last expression.
 fn output(report: &StepReport) -> StepOutput {
     StepOutput {
@@ -158,12 +191,18 @@ impl GraphChange<'_> {
         self.services.look_at_files(self.opened)?;
         self.opened.start(keep_going)?;
         let (mut tally, mut waiting) = (ReplayTally::default(), Batch::new());
+        let stale = self.opened.graph().stale().len();
+        let mut output = self.services.outputs.begin(&self.opened.head.name, self.token, stale);
         let values = self.services.runner.values();
         loop {
             match self.opened.replay.next().map_err(replay_refused)? {
                 NextStep::Done => break,
-                NextStep::Skipped { step, why } => tally.skipped(step, why),
+                NextStep::Skipped { step, why } => {
+                    output.pass();
+                    tally.skipped(step, why);
+                }
                 NextStep::Answered { step, is_same } => {
+                    output.pass();
                     tally.answered(step.clone());
                     self.opened.write_steps([&step].into_iter(), &mut waiting)?;
                     if !is_same {
@@ -177,15 +216,13 @@ impl GraphChange<'_> {
                     if request.acts {
                         self.commit(&mut waiting).await?;
                     }
-                    let report = self.services.runner.run(&request, &self.opened.head.surroundings, &values).await?;
-                    waiting.ops.extend(report.blobs.iter().map(|(digest, bytes)| Op::Blob(*digest, bytes.to_vec())));
-                    let has_written = !report.written.is_empty();
-                    let stale = tally.ran(&mut self.opened.replay, report)?;
-                    if has_written {
-                        self.services.look_at_files(self.opened)?;
-                    }
-                    self.opened.write_steps(stale.iter(), &mut waiting)?;
+                    let sink = output.begin_step(request.step.as_str(), request.attempt);
+                    let report = self.report_of(&request, &values, &sink).await?;
+                    let ended = EndedStep::of(&report);
+                    let changed = self.take_report(report, &mut tally, &mut waiting)?;
                     self.commit(&mut waiting).await?;
+                    // A reader is told the end once it is stored: after a kill before that, the step runs again.
+                    ended.tell(&sink, !changed.is_empty());
                 }
             }
         }
@@ -196,6 +233,35 @@ impl GraphChange<'_> {
             self.changed(what(&did), None)?;
         }
         Ok(did)
+    }
+
+    /// Runs a step, whose output goes to the sink meanwhile.
+    async fn report_of(
+        &self,
+        request: &StepRequest,
+        values: &StepValues,
+        sink: &Arc<StepSink>,
+    ) -> Result<StepReport, GraphError> {
+        let passed: Arc<dyn OutputSink> = Arc::<StepSink>::clone(sink);
+        self.services.runner.run(request, &self.opened.head.surroundings, values, Some(passed)).await
+    }
+
+    /// Takes the report of a step, and writes its values and the rows that change. Returns the steps of these rows; none
+    /// if the step runs again.
+    fn take_report(
+        &mut self,
+        report: StepReport,
+        tally: &mut ReplayTally,
+        waiting: &mut Batch,
+    ) -> Result<Vec<StepId>, GraphError> {
+        waiting.ops.extend(report.blobs.iter().map(|(digest, bytes)| Op::Blob(*digest, bytes.to_vec())));
+        let has_written = !report.written.is_empty();
+        let changed = tally.ran(&mut self.opened.replay, report)?;
+        if has_written {
+            self.services.look_at_files(self.opened)?;
+        }
+        self.opened.write_steps(changed.iter(), waiting)?;
+        Ok(changed)
     }
 
     /// Writes the pending changes, and the rows of everything that changed, in one transaction.

@@ -3,6 +3,7 @@
 use crate::files::FileDigests;
 use crate::steps::{Blobs, StepError, Steps};
 use longhaul_core::graph::{GraphError, StepEnvironment, StepLimits};
+use longhaul_core::output::OutputSink;
 use longhaul_core::store::Store;
 use longhaul_core::{Clock, Denial, Digest};
 use longhaul_exec::{ExecError, Executor, ExecutorPaths, JobLimits};
@@ -46,17 +47,19 @@ impl LazyExecutor {
         StepValues { store: Arc::clone(&self.store), tried: HashMap::new() }
     }
 
-    /// Runs a step. The report has the digests of the files that it read, as they are at its end.
+    /// Runs a step, and passes its output to the sink meanwhile, if there is one. The report has the digests of the files
+    /// that it read, as they are at its end.
     pub(super) async fn run(
         &self,
         request: &StepRequest,
         sees: &StepEnvironment,
         values: &StepValues,
+        sink: Option<Arc<dyn OutputSink>>,
     ) -> Result<StepReport, GraphError> {
         let StepLimits { timeout_ms, memory_bytes_max, fuel_max } = sees.limits;
         let limits = JobLimits { timeout_ms, memory_bytes_max, fuel_max, ..JobLimits::default() };
         let steps = Steps::new(self.executor().await?.clone(), limits);
-        let steps = steps.with_grants(sees.directories.clone(), sees.hosts.clone());
+        let steps = steps.with_grants(sees.directories.clone(), sees.hosts.clone()).with_sink(sink);
         let ran = steps.run(request, values).await.map_err(|error| match error {
             StepError::Exec(error) => not_there(error),
             other => GraphError::Failed(other.to_string()),

@@ -4,10 +4,12 @@ use crate::agents::{OF_AGENT, of_agent};
 use crate::errors::{broken, no_graph};
 use crate::files::FileDigests;
 use crate::opened::{OpenGraph, bytes};
+use crate::output_log::OutputLogs;
 use crate::runner::LazyExecutor;
 use crate::task::{GraphTask, task_only_looks};
 use crate::views;
-use crate::work::{GraphChange, Services};
+use crate::work::{GraphChange, Services, check_source};
+use longhaul_api::graph_output::{GraphOutputPage, ReadGraphOutput};
 use longhaul_api::graphs::{
     AddSteps, CreateGraph, DiagnoseStep, GraphPage, OperateGraph, PatchStep, RunGraph, ShowGraph,
 };
@@ -21,7 +23,7 @@ use longhaul_core::store::{Batch, Op, Store, Table};
 use longhaul_core::{Clock, InvocationId, LimitHit};
 use longhaul_graph::record::{self, GraphHead, VersionRow};
 use longhaul_home::Home;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Highest number of sources that a patch request may ask to try.
@@ -50,7 +52,8 @@ impl GraphService {
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, home: &Home, models: Arc<dyn ProjectModels>) -> Self {
         let files = Arc::new(FileDigests::default());
         let runner = LazyExecutor::new(Arc::clone(&store), home.clone(), Arc::clone(&clock), Arc::clone(&files));
-        Self { services: Services { store, clock, runner, files, models }, slots: Mutex::default() }
+        let outputs = OutputLogs::new(Arc::clone(&clock));
+        Self { services: Services { store, clock, runner, files, models, outputs }, slots: Mutex::default() }
     }
 
     /// Handles a request that an agent can make, too. A change is made once for one token.
@@ -132,6 +135,15 @@ impl GraphService {
         Ok(self.look(name, |opened| views::drawing(opened, width))?)
     }
 
+    /// The next output of the steps that run, without waiting for the run.
+    ///
+    /// # Errors
+    /// As [`Self::steps`].
+    pub async fn output(&self, request: &ReadGraphOutput) -> fault::Result<GraphOutputPage> {
+        self.head(&request.name)?.ok_or_else(|| no_graph(&request.name))?;
+        Ok(self.services.outputs.read(request).await)
+    }
+
     async fn perform(&self, name: String, task: GraphTask, token: &str) -> fault::Result<GraphAnswer> {
         if task_only_looks(&task) {
             return Ok(self.look(&name, |opened| views::look(opened, &task))??);
@@ -176,32 +188,38 @@ impl GraphService {
         }
     }
 
-    /// Makes a graph, once for one token.
+    /// Makes a graph with its first steps, once for one token.
     ///
     /// # Errors
-    /// When its name cannot be one or is taken, and when the store fails.
+    /// When its name cannot be one or is taken, when a step cannot be added, and when the store fails. A field at fault
+    /// is named.
     pub async fn create(&self, request: CreateGraph) -> fault::Result<GraphSummary> {
-        let CreateGraph { name, language, surroundings, token } = request;
-        check_name("graph", &name).map_err(Fault::invalid)?;
-        if name.contains(OF_AGENT) {
-            bail!("the name `{name}` has a `{OF_AGENT}`, which only names of agents' graphs have; leave it out");
-        }
+        let CreateGraph { name, language, surroundings, steps, token } = request;
+        check_graph_name(&name)?;
+        check_first_steps(&steps)?;
         let slot = self.slot(&name);
         let _place = slot.lock().await;
         if let Some(head) = self.head(&name)? {
             if head.done(&token).is_some() {
                 return Ok(head.summary());
             }
-            bail!(Fault::conflict(format!(
-                "there is a graph `{name}` already; choose another name, or remove it first"
-            )));
+            let taken = format!("there is a graph `{name}` already; choose another name, or remove it first");
+            return Err(Fault::conflict(taken).at("name"));
         }
         let mut head = self.fresh_head(&name, language.name(), surroundings)?;
-        head.note(&token, None);
-        let what = format!("made, in {}", head.language);
-        let batch = version(Batch::new(), &head, what)?.insert(Table::Graphs, record::head_key(&name), bytes(&head)?);
+        let batch = version(Batch::new(), &head, format!("made, in {}", head.language))?;
+        let (batch, made) = if steps.is_empty() {
+            head.note(&token, None);
+            (batch.insert(Table::Graphs, record::head_key(&name), bytes(&head)?), head.summary())
+        } else {
+            let mut opened = OpenGraph::new(head)?;
+            let mut work = GraphChange { services: &self.services, opened: &mut opened, token: &token, batch };
+            work.carry_out(GraphTask::AddMany(steps)).await?;
+            let batch = std::mem::take(&mut work.batch);
+            (batch, opened.head.summary())
+        };
         self.services.store.commit(batch).await?;
-        Ok(head.summary())
+        Ok(made)
     }
 
     fn fresh_head(&self, name: &str, language: &str, surroundings: StepEnvironment) -> Result<GraphHead, GraphError> {
@@ -247,6 +265,7 @@ impl GraphService {
         }
         batch.push(Op::Delete(Table::Graphs, record::head_key(name)));
         self.services.store.commit(batch).await?;
+        self.services.outputs.forget(name);
         *place = None;
         Ok(head.summary())
     }
@@ -347,6 +366,30 @@ impl GraphService {
         *place = Some(opened);
         Ok(StagedAnswer { answer: Ok(answer), closing })
     }
+}
+
+fn check_graph_name(name: &str) -> fault::Result<()> {
+    check_name("graph", name).map_err(|error| Fault::invalid(error).at("name"))?;
+    if name.contains(OF_AGENT) {
+        let error =
+            format!("the name `{name}` has a `{OF_AGENT}`, which only names of agents' graphs have; leave it out");
+        return Err(Fault::invalid(error).at("name"));
+    }
+    Ok(())
+}
+
+/// Refuses the first steps of a graph if one of them cannot be added.
+fn check_first_steps(steps: &[(String, String)]) -> fault::Result<()> {
+    let mut names = BTreeSet::new();
+    for (at, (step, source)) in steps.iter().enumerate() {
+        let invalid = |field: &str, error: String| Fault::invalid(error).at(format!("steps[{at}].{field}"));
+        check_name("step", step).map_err(|error| invalid("step", error))?;
+        check_source(step, source).map_err(|error| invalid("source", error))?;
+        if !names.insert(step) {
+            return Err(invalid("step", format!("several steps are named `{step}`; give each a name of its own")));
+        }
+    }
+    Ok(())
 }
 
 /// The response to a request that was carried out before.

@@ -16,9 +16,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use longhaul_core::Digest;
 use longhaul_core::grant::{Access, DirectoryGrant, HostPattern};
+use longhaul_core::output::OutputSink;
 use longhaul_exec::{Code, ExecError, Executor, GraphLanguage, Job, JobLimits};
 use longhaul_graph::step::{GivenGroup, StepEnd, StepReport, StepRequest};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Bytes of all values that one run may get: 64 MiB. They cross into the interpreter as text, a third longer.
 pub const GIVEN_BYTES_MAX: u64 = 64 << 20;
@@ -75,13 +77,14 @@ pub struct Steps {
     limits: JobLimits,
     directories: Vec<DirectoryGrant>,
     hosts: Vec<HostPattern>,
+    sink: Option<Arc<dyn OutputSink>>,
 }
 
 impl Steps {
     /// Steps that see nothing but their values. The limits apply to each run.
     #[must_use]
     pub fn new(executor: Executor, limits: JobLimits) -> Self {
-        Self { executor, limits, directories: Vec::new(), hosts: Vec::new() }
+        Self { executor, limits, directories: Vec::new(), hosts: Vec::new(), sink: None }
     }
 
     /// Steps that see these directories, and may reach these hosts by HTTP.
@@ -90,7 +93,13 @@ impl Steps {
         Self { directories, hosts, ..self }
     }
 
-    /// Whether a run may have effects outside: it may write files or ask hosts.
+    /// Steps whose output goes to this sink while they run. Their reports have it all the same.
+    #[must_use]
+    pub fn with_sink(self, sink: Option<Arc<dyn OutputSink>>) -> Self {
+        Self { sink, ..self }
+    }
+
+    /// True when a run may have effects outside: it may write files or ask hosts.
     #[must_use]
     pub fn acts(&self) -> bool {
         !self.hosts.is_empty() || self.directories.iter().any(|directory| directory.access != Access::Read)
@@ -148,6 +157,7 @@ impl Steps {
             directories: self.directories.clone(),
             hosts: self.hosts.clone(),
             limits: self.limits.clone(),
+            sink: self.sink.clone(),
             ..Job::of(Code::Python(request.source.to_string()))
         }
     }

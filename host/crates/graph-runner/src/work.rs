@@ -2,6 +2,7 @@
 
 use crate::files::FileDigests;
 use crate::opened::{OpenGraph, ReplacedStep, bytes};
+use crate::output_log::OutputLogs;
 use crate::runner::LazyExecutor;
 use longhaul_core::Clock;
 use longhaul_core::graph::{GraphAnswer, GraphChanges, GraphError, PatchView, check_name};
@@ -18,6 +19,7 @@ pub(super) struct Services {
     pub(super) runner: LazyExecutor,
     pub(super) files: Arc<FileDigests>,
     pub(super) models: Arc<dyn ProjectModels>,
+    pub(super) outputs: OutputLogs,
 }
 
 impl Services {
@@ -89,12 +91,16 @@ impl GraphChange<'_> {
 }
 
 fn acceptable(step: &str, source: &str) -> Result<(), GraphError> {
-    check_name("step", step).map_err(GraphError::Invalid)?;
+    check_name("step", step).and_then(|()| check_source(step, source)).map_err(GraphError::Invalid)
+}
+
+/// Refuses the source of a step that is too long to keep.
+pub(super) fn check_source(step: &str, source: &str) -> Result<(), String> {
     let (bytes, max) = (source.len(), longhaul_core::graph::SOURCE_BYTES_MAX);
     if bytes > max {
-        return Err(GraphError::Invalid(format!(
+        return Err(format!(
             "the source of `{step}` has {bytes} bytes, and at most {max} are kept; read data from a file with --dir"
-        )));
+        ));
     }
     Ok(())
 }

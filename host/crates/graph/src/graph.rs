@@ -364,7 +364,7 @@ impl Graph {
         self.ordered(&self.stale.iter().collect::<Vec<_>>())
     }
 
-    /// Whether a step is stale.
+    /// True when a step is stale.
     ///
     /// # Errors
     /// [`StepGraphError::UnknownStep`].

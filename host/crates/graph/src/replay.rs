@@ -14,23 +14,22 @@
 mod history;
 mod inputs;
 mod namespace;
+mod outcomes;
+mod report;
+mod request;
 #[cfg(test)]
 mod tests;
 
-use crate::analysis::VariableName;
-use crate::graph::{Graph, MissedEdge, NodeState, StepGraphError, StepId};
-use crate::step::{
-    DECIMAL, FILES_MAX, GivenGroup, KeptValues, NAMES_MAX, PrecedingStep, RANDOM, SHARING, StepEnd, StepReport,
-    StepRequest, ValueGroup,
-};
 pub use history::{RUNS_MAX, StepHistory, StepRun};
+pub use outcomes::{NextStep, ReplayError, ReportOutcome, Skip};
+
+use crate::analysis::VariableName;
+use crate::graph::{Graph, MissedEdge, NodeState, StepId};
+use crate::step::{SHARING, StepRequest};
 use longhaul_core::Digest;
 use namespace::{Namespace, Position};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// Runs of one step in a row that read a name outside the given ones. After them it is given everything.
-const ATTEMPTS_MAX: u32 = 3;
 
 /// The settings that are the same for all steps of a graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,91 +42,6 @@ pub struct ReplaySettings {
     pub acts: bool,
     /// True when steps that depend on a failed one run, too, as they would in one process. Default false.
     pub keeps_going: bool,
-}
-
-/// The next thing to do.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NextStep {
-    /// Run the step, and call [`Replay::ran`] with the report. If `request.acts`, first store the steps of
-    /// [`Replay::take_changed`].
-    Run(StepRequest),
-    /// Nothing: a kept run is the step's result.
-    Answered {
-        /// The step.
-        step: StepId,
-        /// True when the run is the current one.
-        is_same: bool,
-    },
-    /// Nothing: the step cannot run now.
-    Skipped {
-        /// The step.
-        step: StepId,
-        /// The reason.
-        why: Skip,
-    },
-    /// All stale steps are done.
-    Done,
-}
-
-/// The reason why a step does not run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Skip {
-    /// Its source does not parse.
-    Broken,
-    /// It depends on a step that failed or could not run.
-    Blocked {
-        /// That step.
-        by: StepId,
-    },
-    /// It may have had effects when it was interrupted. [`Replay::again`] lets it run again.
-    Unknown,
-    /// It needs a value that lives in the instance of a step that cannot run a second time, since it has effects.
-    LiveActs {
-        /// That step.
-        producer: StepId,
-    },
-}
-
-/// The outcome of a report.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ReportOutcome {
-    /// It is kept, and its changes are in the namespace.
-    Kept {
-        /// Dependencies that analysis had missed.
-        missed: Vec<MissedEdge>,
-        /// Fresh steps that had read a value that is now different.
-        stale: Vec<StepId>,
-        /// True when the step's result is unchanged.
-        is_same: bool,
-    },
-    /// It is dropped: the step read these names, which it was not given. [`Replay::next`] returns it once more.
-    Again {
-        /// The missing names that exist.
-        missing: BTreeSet<VariableName>,
-    },
-}
-
-/// The reason why a replay was not changed.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReplayError {
-    /// An error of the graph.
-    #[error(transparent)]
-    Graph(#[from] StepGraphError),
-    /// This report was not requested.
-    #[error("step `{step}` was not to be run; ask for the next step first")]
-    NotAsked {
-        /// The step of the report.
-        step: StepId,
-    },
-    /// A report has a name in two groups, or too many of them.
-    #[error("the report of step `{step}` is no report: {reason}; nothing of it was kept")]
-    BadReport {
-        /// The step.
-        step: StepId,
-        /// The fault of the report.
-        reason: &'static str,
-    },
 }
 
 /// A graph with the runs of its steps. A clone shares the runs and copies the index.
@@ -192,7 +106,7 @@ impl Replay {
     /// becomes stale. The observations of runs are reported to the graph again.
     ///
     /// # Errors
-    /// [`StepGraphError::UnknownStep`] for a history of a step that the graph does not have.
+    /// [`UnknownStep`](crate::StepGraphError::UnknownStep) for a history of a step that the graph does not have.
     pub fn restore(
         graph: Graph,
         settings: ReplaySettings,
@@ -241,7 +155,7 @@ impl Replay {
     /// The stored history of a step.
     ///
     /// # Errors
-    /// [`StepGraphError::UnknownStep`].
+    /// [`UnknownStep`](crate::StepGraphError::UnknownStep).
     pub fn history(&self, id: &StepId) -> Result<Option<&StepHistory>, ReplayError> {
         let at = self.graph.node(id)?.position;
         Ok(self.histories.get(&at).map(|(_, history)| history))
@@ -265,7 +179,7 @@ impl Replay {
     /// Steps among them that lie behind the present place of a walk are part of it.
     ///
     /// # Errors
-    /// [`StepGraphError::UnknownStep`].
+    /// [`UnknownStep`](crate::StepGraphError::UnknownStep).
     pub fn set_files(&mut self, files: BTreeMap<String, Option<Digest>>) -> Result<Vec<StepId>, ReplayError> {
         self.files = files;
         self.written.clear();
@@ -355,7 +269,7 @@ impl Replay {
     /// its run; see [`Replay::again`].
     ///
     /// # Errors
-    /// [`StepGraphError::UnknownStep`].
+    /// [`UnknownStep`](crate::StepGraphError::UnknownStep).
     pub fn stale(&mut self, id: &StepId) -> Result<Vec<StepId>, ReplayError> {
         Ok(self.graph.mark_stale(id)?)
     }
@@ -364,7 +278,7 @@ impl Replay {
     /// was interrupted. Its dependents run if its result changes.
     ///
     /// # Errors
-    /// [`StepGraphError::UnknownStep`].
+    /// [`UnknownStep`](crate::StepGraphError::UnknownStep).
     pub fn again(&mut self, id: &StepId) -> Result<(), ReplayError> {
         let at = self.graph.node(id)?.position;
         self.graph.mark_stale_alone(id)?;
@@ -383,7 +297,7 @@ impl Replay {
     /// Starts a walk over all stale steps. Requests of an earlier walk are forgotten.
     ///
     /// # Errors
-    /// [`StepGraphError::UnknownStep`] when the graph names a stale step that it does not have.
+    /// [`UnknownStep`](crate::StepGraphError::UnknownStep) when the graph names a stale step that it does not have.
     pub fn start(&mut self) -> Result<(), ReplayError> {
         self.walk = Walk::default();
         for id in self.graph.stale() {
@@ -397,7 +311,7 @@ impl Replay {
     /// The next thing to do, in insertion order.
     ///
     /// # Errors
-    /// [`StepGraphError::UnknownStep`] when a step was removed during the walk; then call [`Replay::start`] again.
+    /// [`UnknownStep`](crate::StepGraphError::UnknownStep) when a step was removed during the walk; then call [`Replay::start`] again.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and says itself that it is done")]
     pub fn next(&mut self) -> Result<NextStep, ReplayError> {
         self.walk.asked = None;
@@ -422,39 +336,6 @@ impl Replay {
         }
         self.walk.asked = Some(Asked { at, request: request.clone(), given });
         Ok(NextStep::Run(request))
-    }
-
-    /// Takes in the report of the requested run.
-    ///
-    /// # Errors
-    /// [`ReplayError::NotAsked`] and [`ReplayError::BadReport`]; nothing is changed then, and after the second the step
-    /// still has to run.
-    pub fn ran(&mut self, report: StepReport) -> Result<ReportOutcome, ReplayError> {
-        let asked = self.walk.asked.take().filter(|asked| asked.request.step == report.step);
-        let Some(asked) = asked else { return Err(ReplayError::NotAsked { step: report.step }) };
-        if let Some(reason) = what_is_wrong(&report) {
-            self.walk.open.insert(asked.at, report.step.clone());
-            return Err(ReplayError::BadReport { step: report.step, reason });
-        }
-        let missing = self.missing(&asked, &report);
-        if !missing.is_empty() {
-            let known = self.walk.missing.entry(asked.at).or_default();
-            known.attempts += 1;
-            known.names.extend(missing.iter().cloned());
-            self.walk.open.insert(asked.at, report.step);
-            return Ok(ReportOutcome::Again { missing });
-        }
-        let step = report.step.clone();
-        let run = Arc::new(self.run_of(asked.at, &asked.request, report)?);
-        self.files.extend(run.report.files.clone());
-        for path in &run.report.written {
-            let last = self.written.entry(path.clone()).or_default();
-            *last = asked.at.max(*last);
-        }
-        let missed = self.observe(asked.at, &step, &run)?;
-        let (stale, is_same) = self.put(asked.at, &step, &run)?;
-        self.graph_fresh(&step, &run)?;
-        Ok(ReportOutcome::Kept { missed, stale, is_same })
     }
 
     fn has_run(&self, at: Position) -> bool {
@@ -599,131 +480,6 @@ impl Replay {
         let ReplaySettings { seed, grants, .. } = &self.settings;
         Digest::of_parts(&[source.as_bytes(), seed.as_bytes(), grants.as_bytes()])
     }
-
-    fn seed_of(&self, step: &StepId) -> Digest {
-        Digest::of_parts(&[self.settings.seed.as_bytes(), step.as_str().as_bytes()])
-    }
-
-    /// The request to a runner, and every name that the step may then read.
-    fn request(
-        &self,
-        at: Position,
-        step: &StepId,
-    ) -> Result<Result<(StepRequest, BTreeSet<VariableName>), Skip>, ReplayError> {
-        let node = self.graph.node(step)?;
-        let attempt = self.walk.missing.get(&at).map_or(0, |missing| missing.attempts);
-        let wants_all = self.settings.acts || node.analysis.sees_all().is_some() || attempt >= ATTEMPTS_MAX;
-        let mut names =
-            if wants_all { self.namespace.names(at) } else { self.namespace.with_needs(self.predicted(at, step)?, at) };
-        let (mut given, live) = self.namespace.groups(&names, at);
-        let mut before = Vec::new();
-        if let Some(first) = live.filter(|_| !self.settings.acts || !self.is_only_offered(&names, at, step)) {
-            let first = self.first_of_live(first, at);
-            if self.settings.acts {
-                return Ok(Err(Skip::LiveActs { producer: self.histories[&first].0.clone() }));
-            }
-            names = self.namespace.names(at);
-            given = self.namespace.groups(&self.namespace.names(first), first).0;
-            before = self.before(first, at);
-        }
-        let request = StepRequest {
-            step: step.clone(),
-            source: node.source.as_str().into(),
-            seed: self.seed_of(step),
-            given,
-            before,
-            attempt,
-            acts: self.settings.acts,
-        };
-        Ok(Ok((request, names)))
-    }
-
-    /// Whether the step is not known to read any of the live values among `names`.
-    fn is_only_offered(&self, names: &BTreeSet<VariableName>, at: Position, step: &StepId) -> bool {
-        let Ok(predicted) = self.predicted(at, step) else { return false };
-        let wanted = self.namespace.with_needs(predicted, at);
-        let is_live = |name: &&VariableName| {
-            self.namespace.find(name, at).is_some_and(|(_, group)| matches!(group.kept, KeptValues::Live { .. }))
-        };
-        !names.intersection(&wanted).any(|name| is_live(&name))
-    }
-
-    /// The names that the step is expected to read.
-    fn predicted(&self, at: Position, step: &StepId) -> Result<BTreeSet<VariableName>, ReplayError> {
-        let node = self.graph.node(step)?;
-        let analysis = &node.analysis;
-        let mut names: BTreeSet<VariableName> = [RANDOM, DECIMAL].into_iter().map(VariableName::from).collect();
-        names.extend(analysis.reads().chain(analysis.builtins()).chain(analysis.mutates()).cloned());
-        names.extend(analysis.deletes().chain(&node.observed().reads).cloned());
-        names.extend(self.walk.missing.get(&at).into_iter().flat_map(|missing| &missing.names).cloned());
-        if let Some(run) = self.histories.get(&at).and_then(|(_, history)| history.current.as_ref()) {
-            names.extend(run.reads.keys().cloned());
-        }
-        Ok(names)
-    }
-
-    /// The first step to rerun so that the values that cannot be stored exist again.
-    fn first_of_live(&self, first: Position, at: Position) -> Position {
-        let mut first = first;
-        loop {
-            let runs = || self.histories.range(first..at).filter_map(|(_, (_, history))| history.current.as_ref());
-            let mut names: BTreeSet<VariableName> = runs().flat_map(|run| run.reads.keys().cloned()).collect();
-            if runs().any(|run| run.all.is_some()) {
-                names.extend(self.namespace.names(first));
-            }
-            match self.namespace.groups(&names, first).1 {
-                Some(earlier) if earlier < first => first = earlier,
-                _ => return first,
-            }
-        }
-    }
-
-    /// The steps in this range that ran and have to run again.
-    fn before(&self, first: Position, at: Position) -> Vec<PrecedingStep> {
-        let ran = self
-            .histories
-            .range(first..at)
-            .filter(|(_, (_, history))| history.current.as_ref().is_some_and(|run| !run.is_stopped()));
-        ran.filter_map(|(_, (id, _))| self.graph.node(id).ok())
-            .map(|node| PrecedingStep {
-                step: node.id.clone(),
-                source: node.source.as_str().into(),
-                seed: self.seed_of(&node.id),
-            })
-            .collect()
-    }
-
-    /// Existing names that the step read and was not given.
-    fn missing(&self, asked: &Asked, report: &StepReport) -> BTreeSet<VariableName> {
-        let is_missing =
-            |name: &&VariableName| !asked.given.contains(*name) && self.namespace.find(name, asked.at).is_some();
-        let mut missing: BTreeSet<VariableName> = report.reads.iter().filter(is_missing).cloned().collect();
-        if report.sees_all {
-            missing.extend(self.namespace.names(asked.at).iter().filter(is_missing).cloned());
-        }
-        // It acted: its effects cannot be undone, and it was given every value that can be stored.
-        if asked.request.acts { BTreeSet::new() } else { missing }
-    }
-
-    /// The run of a report, with its input.
-    fn run_of(&self, at: Position, request: &StepRequest, mut report: StepReport) -> Result<StepRun, ReplayError> {
-        let source = self.source_digest(&self.graph.node(&report.step)?.source);
-        report.blobs = Vec::new();
-        let (reads, alone) = inputs::values_of(&self.namespace, at, &report);
-        let all = report.sees_all.then(|| self.namespace.seen_all(at));
-        let input = inputs::digest(&source, &reads, all.as_ref(), &report.files);
-        for group in &mut report.delta.groups {
-            let names: Vec<&[u8]> = group.names.iter().map(|name| name.as_bytes()).collect();
-            if let KeptValues::Live { reason, .. } = &group.kept {
-                let value = Digest::of_parts(&[input.as_bytes(), Digest::of_parts(&names).as_bytes()]);
-                let kept = KeptValues::Live { reason: reason.clone(), value };
-                *group = Arc::new(ValueGroup { kept, ..ValueGroup::clone(group) });
-            }
-        }
-        debug_assert_eq!(request.step, report.step, "asked for");
-        report.reads = BTreeSet::new();
-        Ok(StepRun { source, reads, alone, all, report })
-    }
 }
 
 /// A value's digest, with the names that share it.
@@ -734,26 +490,4 @@ fn left(run: &StepRun) -> (BTreeMap<&VariableName, Value<'_>>, &BTreeSet<Variabl
     let groups = run.report.delta.groups.iter();
     let values = groups.flat_map(|group| group.names.iter().map(|name| (name, (group.kept.value(), &group.names))));
     (values.collect(), &run.report.delta.deleted)
-}
-
-/// A report comes from a process that also runs untrusted code.
-fn what_is_wrong(report: &StepReport) -> Option<&'static str> {
-    let delta = &report.delta;
-    if report.reads.len().max(delta.names().count()).max(report.rebound.len()) > NAMES_MAX {
-        return Some("it has too many names");
-    }
-    if report.files.len().max(report.written.len()) > FILES_MAX {
-        return Some("it has too many files");
-    }
-    let mut names = BTreeSet::new();
-    if !delta.names().all(|name| names.insert(name)) {
-        return Some("it has a name twice");
-    }
-    if delta.groups.iter().any(|group| group.names.is_empty()) {
-        return Some("it has a group without a name");
-    }
-    if matches!(report.ended, StepEnd::Stopped { .. }) && names.first().is_some() {
-        return Some("it was stopped and changed something");
-    }
-    None
 }

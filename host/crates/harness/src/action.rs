@@ -273,7 +273,7 @@ pub enum WorkKind {
 }
 
 impl WorkKind {
-    /// Whether it asks models, so that a budget has to be checked first.
+    /// True when it asks models, so that a budget has to be checked first.
     #[must_use]
     pub fn asks_models(&self) -> bool {
         match self {

@@ -48,7 +48,7 @@ fn weak(body: &CheckBody, setup: &HarnessSetup) -> Option<Evidence> {
     is_exit.then_some(Evidence::ExitCode).or_else(|| setup.weak_checks.get(name).copied())
 }
 
-/// Whether only vacuous checks decide.
+/// True when only vacuous checks decide.
 pub(crate) fn is_vacuous(criteria: &[Criterion], vacuous: &[String], is_changed: bool) -> bool {
     of(criteria, vacuous, is_changed).values().all(|evidence| *evidence == Evidence::VacuousCheck)
 }

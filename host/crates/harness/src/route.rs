@@ -31,7 +31,7 @@ pub fn agent_of<'a>(wanted: Option<&str>, category: &str, setup: &'a HarnessSetu
     named.map_or_else(|| agent_for(category, setup), String::as_str)
 }
 
-/// Whether `category` is a valid category.
+/// True when `category` is a valid category.
 #[must_use]
 pub fn is_category(category: &str) -> bool {
     ROUTES.iter().any(|(name, _)| *name == category)

@@ -42,7 +42,7 @@ fn is_ready(feature: &Feature, features: &[Feature]) -> bool {
     feature.status == NotStarted && dependencies_pass(feature, features)
 }
 
-/// Whether each of its dependencies passes, or is skipped by the plan.
+/// True when each of its dependencies passes, or is skipped by the plan.
 #[must_use]
 pub fn dependencies_pass(feature: &Feature, features: &[Feature]) -> bool {
     let done = |other: &Feature| other.status == Passing || is_skipped(other);
@@ -50,7 +50,7 @@ pub fn dependencies_pass(feature: &Feature, features: &[Feature]) -> bool {
     feature.spec.depends_on.iter().all(passes)
 }
 
-/// Whether it fails and the plan continues without it.
+/// True when it fails and the plan continues without it.
 #[must_use]
 pub fn is_skipped(feature: &Feature) -> bool {
     feature.status == Failing && feature.on_failure == OnFailure::Skip

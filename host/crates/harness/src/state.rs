@@ -4,15 +4,23 @@
 //! never stored, so they cannot disagree with them.
 
 mod earlier;
+mod feature;
+mod session;
 
 use crate::action::{EndStatus, Park, Work};
 use crate::input::{HarnessSetup, Strategy};
 use crate::limits::HarnessLimits;
 use longhaul_core::event::WorkUsage;
-use longhaul_core::work::{FeatureSpec, FeatureStatus, Issue, OnFailure, Synthesis};
+use longhaul_core::work::{FeatureStatus, Synthesis};
 use longhaul_core::{Digest, RunId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) use feature::digest;
+pub use feature::{
+    AS_A_PERSON_SAYS, BY_THE_RUN_BEFORE, BlockedBy, Consent, Feature, HISTORY_MAX, Offered, count, is_complete,
+};
+pub use session::{Session, SessionNote};
 
 /// The version that this crate writes. Later versions still read it.
 pub const VERSION: u32 = 2;
@@ -119,7 +127,7 @@ pub enum WaitFor {
 }
 
 impl WaitFor {
-    /// Whether [`crate::Input::Answered`] ends it.
+    /// True when [`crate::Input::Answered`] ends it.
     #[must_use]
     pub fn is_for_a_person(self) -> bool {
         matches!(self, Self::Work | Self::Plan | Self::Repository | Self::Provider)
@@ -188,159 +196,6 @@ impl Cap {
         ];
         caps.into_iter().find(|cap| cap.as_str() == name)
     }
-}
-
-/// One feature and its state.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Feature {
-    /// The definition of the feature.
-    pub spec: FeatureSpec,
-    /// The status of the feature.
-    pub status: FeatureStatus,
-    /// The reason, in one line.
-    pub why: String,
-    /// The cause of its block; none unless its status is blocked.
-    pub blocked_by: Option<BlockedBy>,
-    /// The number of times that it ended in failing.
-    pub attempts: u32,
-    /// The attempts before a person retried it.
-    pub attempts_forgiven: u32,
-    /// The number of its sessions.
-    pub sessions: u32,
-    /// The reason why it failed last; none once it passes.
-    pub last_error: Option<String>,
-    /// The agent's summary of its last output.
-    pub summary: String,
-    /// The id of its last commit.
-    pub commit: Option<String>,
-    /// The files of that commit.
-    pub files: Vec<String>,
-    /// Checks that passed before the work began.
-    pub vacuous: Vec<String>,
-    /// A person's answers to its questions.
-    pub answers: Vec<SessionNote>,
-    /// The usage of its work.
-    pub used: WorkUsage,
-    /// The reaction to its failure in the plan. Only pipelines use it.
-    #[serde(default)]
-    pub on_failure: OnFailure,
-    /// The key of the work that made its last output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generated: Option<String>,
-    /// The agent's confidence in that output, from 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<f64>,
-    /// True when the planner was asked because of that confidence.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub doubted: bool,
-    /// The answer of a task of an ask: JSON, or its beginning as a string.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub answer: String,
-    /// The issues of that output.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub issues: Vec<Issue>,
-    /// The history of its earlier sessions, one line a round, the last [`HISTORY_MAX`].
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub history: Vec<String>,
-    /// True when an agent was asked for additional criteria and checks, see [`crate::WorkKind::Propose`].
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub proposed: bool,
-    /// The additions that wait for the evaluator's consent, see [`crate::WorkKind::Agree`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offered: Option<Offered>,
-    /// A person's consent, asked for when only vacuous checks decide it; none: the person was not asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub consent: Option<Consent>,
-}
-
-/// The reason of a pass that a person declared: no evaluator judged it.
-pub const AS_A_PERSON_SAYS: &str = "true before the work began, as the operator says";
-
-/// The reason of a pass that the previous run reached with the same spec: that run judged it.
-pub const BY_THE_RUN_BEFORE: &str = "all checks passed in the run before, and still pass";
-
-/// A person's consent for a feature that only vacuous checks decide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Consent {
-    /// The person is asked.
-    Wanted,
-    /// The person wants it worked on, and accepted when its checks still pass and the work changed something.
-    Given,
-}
-
-/// An agent's additions to a rubric.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Offered {
-    /// Ids of criteria.
-    pub criteria: Vec<String>,
-    /// Names of checks.
-    pub checks: Vec<String>,
-}
-
-/// Rounds that a feature remembers of earlier sessions: enough not to repeat an attempt.
-pub const HISTORY_MAX: usize = 12;
-
-/// The cause of a feature's block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BlockedBy {
-    /// A feature that it depends on.
-    Dependency,
-    /// A question, which is the stated reason.
-    Question,
-    /// A refusal, which is the stated reason with the line that would allow it.
-    Denial,
-    /// A person, who stopped the work on it. A resume continues it.
-    Cancel,
-}
-
-/// One attempt at a feature.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Session {
-    /// The id of the feature.
-    pub feature: String,
-    /// The tree that it works in, from 0. No two active sessions share one.
-    #[serde(default)]
-    pub slot: u32,
-    /// The commit that its tree started from, or was last brought to; none before the preparation.
-    #[serde(default)]
-    pub base: Option<String>,
-    /// The driver's orientation for it, an object: commits, progress, decisions, artifact.
-    #[serde(default)]
-    pub orientation: serde_json::Value,
-    /// The number of times that a round continued in a fresh invocation, of `handoffs_max`.
-    #[serde(default)]
-    pub handoffs: u32,
-    /// The number of times that commits of others were merged into its tree. No cap of its own: each is a commit.
-    #[serde(default)]
-    pub merges: u32,
-    /// The number of times that a person refused its commit. No cap of its own: each uses up a round.
-    #[serde(default)]
-    pub refusals: u32,
-    /// The number of the round, from 1.
-    pub round: u32,
-    /// The issues of the round before.
-    pub feedback: Vec<Issue>,
-    /// The agent's summaries of the earlier rounds.
-    pub earlier: Vec<String>,
-    /// True when its tree differs from `base` after the last round.
-    #[serde(default = "yes")]
-    pub is_changed: bool,
-}
-
-/// Sessions from before this field was stored count as changed.
-fn yes() -> bool {
-    true
-}
-
-/// A note, with its subject.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionNote {
-    /// The question, or the plan that was refused.
-    pub about: String,
-    /// The answer, or the reason.
-    pub text: String,
 }
 
 /// The used part of the caps of [`HarnessLimits`].
@@ -545,114 +400,5 @@ impl RunState {
     /// The position of a feature's lane.
     pub(crate) fn lane_of(&self, feature: &str) -> Option<usize> {
         self.lanes.iter().position(|lane| lane.work.feature() == Some(feature))
-    }
-}
-
-impl Session {
-    /// The first round of a session.
-    #[must_use]
-    pub fn of(feature: &str) -> Self {
-        Self {
-            feature: feature.to_owned(),
-            slot: 0,
-            base: None,
-            orientation: serde_json::Value::Null,
-            handoffs: 0,
-            merges: 0,
-            refusals: 0,
-            round: 1,
-            feedback: Vec::new(),
-            earlier: Vec::new(),
-            is_changed: true,
-        }
-    }
-}
-
-/// The digest of a feature's spec.
-pub(crate) fn digest(spec: &FeatureSpec) -> Digest {
-    Digest::of(serde_json::to_string(spec).unwrap_or_default().as_bytes())
-}
-
-/// The number of `features` that have this status.
-#[must_use]
-pub fn count(features: &[Feature], status: FeatureStatus) -> usize {
-    features.iter().filter(|feature| feature.status == status).count()
-}
-
-/// Whether nothing is left to do: there are features, and each passes or was dropped.
-#[must_use]
-pub fn is_complete(features: &[Feature]) -> bool {
-    let done = |feature: &Feature| matches!(feature.status, FeatureStatus::Passing | FeatureStatus::Dropped);
-    !features.is_empty() && features.iter().all(done)
-}
-
-impl Feature {
-    /// A new feature without work.
-    #[must_use]
-    pub fn new(spec: FeatureSpec) -> Self {
-        Self {
-            spec,
-            status: FeatureStatus::NotStarted,
-            why: String::new(),
-            blocked_by: None,
-            attempts: 0,
-            attempts_forgiven: 0,
-            sessions: 0,
-            last_error: None,
-            summary: String::new(),
-            commit: None,
-            files: Vec::new(),
-            vacuous: Vec::new(),
-            answers: Vec::new(),
-            used: WorkUsage::default(),
-            on_failure: OnFailure::default(),
-            generated: None,
-            confidence: None,
-            doubted: false,
-            answer: String::new(),
-            issues: Vec::new(),
-            history: Vec::new(),
-            proposed: false,
-            offered: None,
-            consent: None,
-        }
-    }
-
-    /// Changes it to `status` with the bookkeeping for it: failing counts an attempt and stores the reason, passing
-    /// clears it.
-    pub fn become_status(&mut self, status: FeatureStatus, why: &str) {
-        self.status = status;
-        why.clone_into(&mut self.why);
-        self.blocked_by = None;
-        match status {
-            FeatureStatus::Failing => {
-                self.attempts = self.attempts.saturating_add(1);
-                self.last_error = Some(why.to_owned());
-            }
-            FeatureStatus::Passing => self.last_error = None,
-            FeatureStatus::NotStarted | FeatureStatus::InProgress | FeatureStatus::Blocked | FeatureStatus::Dropped => {
-            }
-        }
-    }
-
-    /// Whether it may be retried, with an attempt left of `attempts_max`.
-    #[must_use]
-    pub fn has_attempts(&self, attempts_max: u32) -> bool {
-        self.attempts.saturating_sub(self.attempts_forgiven) < attempts_max
-    }
-
-    /// Stores one line of a session's history for later sessions.
-    pub(crate) fn remember(&mut self, line: String) {
-        self.history.push(line);
-        let excess = self.history.len().saturating_sub(HISTORY_MAX);
-        self.history.drain(..excess);
-    }
-
-    /// The prefix of the keys of its present session.
-    pub(crate) fn key_prefix(&self) -> String {
-        match self.sessions.saturating_sub(1) {
-            0 => format!("f-{}", self.spec.id),
-            epoch => format!("f-{}/e{epoch}", self.spec.id),
-        }
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! | path | content |
 //! |---|---|
-//! | `lock` | locked by the owner, with its process and whether it is a server; the lock decides, not the socket |
+//! | `lock` | locked by the owner, with its process and its kind; the lock decides, not the socket |
 //! | `state.redb`, `state.lock` | all state, and the store's own lock |
+//! | `state.log.0`, `state.log.1` | the last changes of the store, while it is in use and after a kill |
+//! | `state.postgres`, `place` | where the state is, if not here, and the id of this directory for other machines |
 //! | `socket` | the owner's socket, mode 0600 |
 //! | `socket-token` | the token that a client of the socket sends, mode 0600; made anew by each owner |
 //! | `trees/RUN/` | the tree that the agents of a run work on |
@@ -12,7 +14,9 @@
 //! | `secrets/` | values of secrets, mode 0600; the crate `longhaul-security` keeps them |
 //! | `signing.key`, `signers` | the key of this directory, and accepted ones of others; likewise |
 
+use crate::machine::is_replaced;
 use longhaul_core::fault::{self, Context, Fault, bail};
+use longhaul_core::text::truncate;
 use std::fmt;
 use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write};
@@ -31,8 +35,14 @@ const LOCK: &str = "lock";
 /// The word behind the process in the lock file of a server.
 const SERVER: &str = "server";
 
-/// The most that is read of a lock file; this version writes at most 18 bytes.
-const LOCK_BYTES_MAX: u64 = 64;
+/// The word behind the process in the lock file of a server that stands by. The next line says who has the state.
+const STANDBY: &str = "standby";
+
+/// The most that is read of a lock file.
+const LOCK_BYTES_MAX: u64 = 1_024;
+
+/// The most that a standby tells of who has the state; the file has a process and a word besides.
+const WAITS_FOR_BYTES_MAX: usize = 960;
 
 /// Opens a directory and nothing else, and no link to one.
 const NO_LINK: i32 = (rustix::fs::OFlags::DIRECTORY.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
@@ -53,7 +63,7 @@ impl SocketAddress {
     }
 }
 
-/// Whether no other user can reach the content of a directory of this user; programs of root may traverse it.
+/// True when no other user can reach the content of a directory of this user; programs of root may traverse it.
 pub fn is_ours_alone(found: &Metadata) -> bool {
     match found.mode() & 0o077 {
         0 => true,
@@ -89,6 +99,10 @@ impl Home {
                 .with_context(|| format!("there is no home directory; name one with --home or {VARIABLE}"))?,
         };
         let path = std::path::absolute(&path).with_context(|| format!("`{}` is no path", path.display()))?;
+        if path.to_str().is_none() {
+            // The processes of a run are told paths as text.
+            bail!("the path of the data directory `{}` is not UTF-8; choose another with --home", path.display());
+        }
         Ok(Self { path })
     }
 
@@ -143,10 +157,20 @@ impl Home {
             return None;
         }
         let held = file.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
-        let mut text = String::new();
-        file.take(LOCK_BYTES_MAX).read_to_string(&mut text).ok()?;
-        let mut words = text.split_whitespace();
-        Some(LockHolder { pid: words.next()?.parse().ok()?, is_server: words.next() == Some(SERVER), held })
+        let text = lock_text(file)?;
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let mut words = first.split_whitespace();
+        let (pid, word) = (words.next()?.parse().ok()?, words.next());
+        let waits_for = (word == Some(STANDBY)).then(|| rest.trim().to_owned());
+        Some(LockHolder { pid, is_server: word == Some(SERVER) || waits_for.is_some(), waits_for, held })
+    }
+
+    /// The process that the lock file names, if its program was replaced since it started. For clients of the owner: the
+    /// lock is not looked at, so that nobody who takes it meanwhile is refused.
+    pub fn outdated_owner(&self) -> Option<u32> {
+        let text = lock_text(File::open(self.path.join(LOCK)).ok()?)?;
+        let pid = text.split_whitespace().next()?.parse().ok()?;
+        is_replaced(pid).then_some(pid)
     }
 
     /// Refuses a directory that a server owns: it keeps the lock until somebody ends it.
@@ -160,6 +184,15 @@ impl Home {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses a directory whose server stands by: it answers nothing until it takes over.
+    pub fn refuse_standby(&self) -> fault::Result<()> {
+        let Some(LockHolder { pid, waits_for: Some(waits_for), .. }) = self.lock_holder() else { return Ok(()) };
+        Err(Fault::conflict(format!(
+            "the server of `{}` (process {pid}) stands by, since {waits_for}; ask that one, on its machine or over HTTP",
+            self.path.display()
+        )))
     }
 
     /// The directory itself.
@@ -216,11 +249,16 @@ impl Home {
         Ok(numbers)
     }
 
-    /// Removes all trees except the first; they are made again when they are needed.
+    /// Removes all trees except the first; they are made again when they are needed. A data directory without trees has
+    /// none to remove.
     pub fn forget_trees_beside(&self, run: &longhaul_core::RunId) -> std::io::Result<()> {
         let first = self.tree(run);
         let beside = format!("{run}.");
-        for entry in first.parent().map(std::fs::read_dir).transpose()?.into_iter().flatten() {
+        let entries = match first.parent().map(std::fs::read_dir).transpose() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            found => found?,
+        };
+        for entry in entries.into_iter().flatten() {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let number = name.strip_prefix(&beside).and_then(|rest| rest.split('.').next());
@@ -243,6 +281,13 @@ impl Home {
     }
 }
 
+/// The words in a lock file.
+fn lock_text(file: File) -> Option<String> {
+    let mut text = String::new();
+    file.take(LOCK_BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
 /// The process that has the lock of a data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockHolder {
@@ -250,6 +295,8 @@ pub struct LockHolder {
     pub pid: u32,
     /// True when it is a server, which keeps the lock until somebody ends it.
     pub is_server: bool,
+    /// Who has the state, as a clause, if it is a server that stands by for them.
+    pub waits_for: Option<String>,
     /// The time for which it has had the lock, if the clock tells.
     pub held: Option<Duration>,
 }
@@ -278,6 +325,12 @@ impl Owned {
     /// Tells others that this process is a server, which keeps the lock until somebody ends it.
     pub fn say_server(&self) {
         self.write(SERVER);
+    }
+
+    /// Tells others that this process is a server that stands by. `waits_for` is a clause about who has the state, such
+    /// as `the database is held by ...`.
+    pub fn say_standby(&self, waits_for: &str) {
+        self.write(&format!("{STANDBY}\n{}", truncate(waits_for, WAITS_FOR_BYTES_MAX)));
     }
 
     /// Writes this process into the lock file. An owner that cannot is still the owner, and only nobody is told who it is.
@@ -309,6 +362,14 @@ mod tests {
         home.refuse_second_server().unwrap();
         owned.say_server();
         assert!(home.lock_holder().unwrap().is_server);
+        home.refuse_standby().unwrap();
+        owned.say_standby("the database is held by process 5 on there");
+        let holder = home.lock_holder().unwrap();
+        assert_eq!(holder.waits_for.as_deref(), Some("the database is held by process 5 on there"));
+        assert!(holder.is_server, "a second server is refused");
+        let refused = home.refuse_standby().unwrap_err().to_string();
+        assert!(refused.contains("stands by, since the database is held by process 5 on there"), "{refused}");
+        owned.say_server();
         let refused = home.refuse_second_server().unwrap_err();
         let expected = format!("another longhaul owns `{}`: a server, process ", home.path().display());
         assert!(refused.to_string().starts_with(&expected), "{refused}");
@@ -329,7 +390,7 @@ mod tests {
     fn the_time_of_a_holder_is_told_in_a_unit_of_its_length() {
         let told = |seconds| {
             let held = Some(Duration::from_secs(seconds));
-            LockHolder { pid: 7, is_server: true, held }.to_string()
+            LockHolder { pid: 7, is_server: true, waits_for: None, held }.to_string()
         };
         for (seconds, expected) in [
             (119, "for 119 s"),
@@ -341,6 +402,6 @@ mod tests {
         ] {
             assert_eq!(told(seconds), format!("process 7, {expected}"));
         }
-        assert_eq!(LockHolder { pid: 7, is_server: false, held: None }.to_string(), "process 7");
+        assert_eq!(LockHolder { pid: 7, is_server: false, waits_for: None, held: None }.to_string(), "process 7");
     }
 }

@@ -8,9 +8,11 @@ pub mod crash;
 mod directory;
 pub mod logs;
 mod machine;
+mod place;
 mod plugin_directories;
 pub mod text_file;
 
 pub use directory::{Home, LockHolder, Owned, SocketAddress, VARIABLE, is_ours_alone};
 pub use machine::{MachineClock, ServedChildren, cache, own_compiler, own_program, serve_children, variable};
+pub use place::{HomePlace, host_name};
 pub use plugin_directories::{PLUGINS_VARIABLE, carried_plugins, plugin_directories};

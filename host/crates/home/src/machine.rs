@@ -4,7 +4,8 @@
 
 use longhaul_core::Clock;
 use longhaul_core::fault::{self, Context as _, bail};
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -24,7 +25,17 @@ impl Clock for MachineClock {
 /// # Errors
 /// The environment names none of them.
 pub fn cache() -> fault::Result<PathBuf> {
-    cache_of(&variable).context("there is no home directory; name a cache with LONGHAUL_CACHE")
+    cache_of(&variable).with_context(|| no_cache(&|name| std::env::var_os(name).filter(|value| !value.is_empty())))
+}
+
+/// The reason why the environment names no cache, and the remedy for all that needs a home directory.
+fn no_cache(variable: &dyn Fn(&str) -> Option<OsString>) -> String {
+    const REMEDY: &str = "name a cache with LONGHAUL_CACHE and a data directory with LONGHAUL_HOME";
+    let is_no_text = |name: &str| variable(name).is_some_and(|value| value.to_str().is_none());
+    match ["LONGHAUL_CACHE", "XDG_CACHE_HOME", "HOME"].into_iter().find(|name| is_no_text(name)) {
+        Some(name) => format!("the path in `{name}` is not UTF-8; {REMEDY}"),
+        None => format!("there is no home directory; set HOME, or {REMEDY}"),
+    }
 }
 
 /// The child processes that the `main` of this program serves when the program is started as one of them.
@@ -73,9 +84,20 @@ fn program_for(needed: ServedChildren, call: &str) -> fault::Result<PathBuf> {
         );
     }
     let path = std::env::current_exe().context("this program does not know where it is")?;
-    // Linux appends this when the file was replaced while the program runs, as an update does: the new file is used.
-    let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
-    Ok(replaced.filter(|path| path.is_file()).unwrap_or(path))
+    Ok(replacement(&path).unwrap_or(path))
+}
+
+/// True when the program of a process was replaced since the process started, as an update does: it goes on with the
+/// older one. False where the system does not tell.
+pub(crate) fn is_replaced(pid: u32) -> bool {
+    std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|program| replacement(&program).is_some())
+}
+
+/// The file that took the place of a program while it runs. None: the program is still in its place, or nothing is.
+fn replacement(program: &Path) -> Option<PathBuf> {
+    // Linux appends this to the path of a program whose file was replaced or removed.
+    let path = PathBuf::from(program.to_str()?.strip_suffix(" (deleted)")?);
+    path.is_file().then_some(path)
 }
 
 /// Reads a variable of the environment.
@@ -104,5 +126,27 @@ mod tests {
         assert_eq!(check(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")]), Some("/x/longhaul".into()));
         assert_eq!(check(&[("LONGHAUL_CACHE", ""), ("HOME", "/h")]), Some("/h/.cache/longhaul".into()));
         assert_eq!(check(&[]), None);
+    }
+
+    /// A home whose name is not UTF-8 used to be told as none.
+    #[test]
+    fn a_cache_that_is_missing_is_told_with_both_variables_and_the_one_that_is_no_text() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let remedy = "name a cache with LONGHAUL_CACHE and a data directory with LONGHAUL_HOME";
+        assert_eq!(no_cache(&|_| None), format!("there is no home directory; set HOME, or {remedy}"));
+        let home = |name: &str| (name == "HOME").then(|| OsString::from_vec(b"/home/\xff".to_vec()));
+        assert_eq!(no_cache(&home), format!("the path in `HOME` is not UTF-8; {remedy}"));
+    }
+
+    #[test]
+    fn a_program_is_replaced_when_another_file_is_in_its_place() {
+        let place = tempfile::tempdir().expect("a directory");
+        let program = place.path().join("longhaul");
+        let of_linux = PathBuf::from(format!("{} (deleted)", program.display()));
+        assert_eq!(replacement(&of_linux), None, "it was removed, and nothing is in its place");
+        std::fs::write(&program, "").expect("ours");
+        assert_eq!(replacement(&of_linux), Some(program.clone()));
+        assert_eq!(replacement(&program), None);
+        assert!(!is_replaced(std::process::id()));
     }
 }

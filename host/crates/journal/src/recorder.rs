@@ -10,6 +10,8 @@
 //!
 //! After any error except one of `answer`, every further call gets that error: an invocation that should have ended
 //! executes nothing more.
+//!
+//! An effect that has to be announced is announced, and begins, only while no other process may take the store over.
 
 use crate::decide::{Known, decide};
 use crate::load::{Loaded, Slot, check_bytes, check_entries, load};
@@ -26,6 +28,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Digits of an effect's key: 128 bits, which make collisions impossible in practice.
 const KEY_DIGITS: usize = 32;
+
+/// The least time, in milliseconds, for which the store must still be held where an effect is announced: a quarter of
+/// the shortest lease, which is renewed in half of its time.
+const LEASE_LEFT_MS_MIN: u64 = 500;
 
 /// The journal of one invocation. Clones share it.
 #[derive(Clone)]
@@ -160,7 +166,7 @@ impl Recorder {
         &self.inner.began
     }
 
-    /// Whether a journal was found.
+    /// True when a journal was found.
     #[must_use]
     pub fn resumed(&self) -> bool {
         self.inner.resumed
@@ -262,14 +268,24 @@ impl Recorder {
 #[async_trait::async_trait]
 impl Journal for Recorder {
     async fn ask(&self, call: NewCall) -> Result<CallVerdict, JournalError> {
+        let is_effect = call.class.starts_durably();
+        if is_effect && !self.is_replaying() {
+            // Before the announcement: an announced effect is one that may have happened.
+            self.inner.expect_lease(LEASE_LEFT_MS_MIN)?;
+        }
         let (next, mark) = self.inner.take_call(&call)?;
         self.flush(mark).await?;
+        if is_effect && matches!(next, CallVerdict::Go(_)) {
+            // This process may have slept since.
+            self.inner.expect_lease(1)?;
+        }
         Ok(next)
     }
 
     async fn prepared(&self, handle: &EntryHandle, prepared: String) -> Result<(), JournalError> {
         let mark = self.inner.take_prepared(handle, &prepared)?;
-        self.flush(mark).await
+        self.flush(mark).await?;
+        self.inner.expect_lease(1)
     }
 
     async fn answer_with(&self, handle: EntryHandle, answer: String, also: Batch) -> Result<(), JournalError> {
@@ -317,6 +333,16 @@ impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic leaves a state that at worst holds less than was done; the store decides.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses to begin an effect while another process may take the store over, and with it this effect.
+    fn expect_lease(&self, left_ms_min: u64) -> Result<(), JournalError> {
+        match (&self.mode, self.store.lease_left_ms()) {
+            (Mode::Record(_), Some(left_ms)) if left_ms < left_ms_min => {
+                Err(self.state().end(StoreError::LeaseEnds { left_ms }.into()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes the next call; returns the verdict that holds once the changes up to the mark are durable.

@@ -108,7 +108,7 @@ pub(crate) fn modules(text: &str) -> Vec<Module> {
     found
 }
 
-/// Whether the file itself, or a macro around, may leave out the code at a place.
+/// True when the file itself, or a macro around, may leave out the code at a place.
 fn is_conditional_at(covered: &[u8], at: usize) -> bool {
     let plain = String::from_utf8_lossy(covered);
     OF_FILE.find_iter(&plain).any(|one| is_condition(one.as_str()))
@@ -119,7 +119,7 @@ fn is_conditional_at(covered: &[u8], at: usize) -> bool {
         })
 }
 
-/// Whether an attribute may leave out its item when tests are built.
+/// True when an attribute may leave out its item when tests are built.
 fn is_condition(attribute: &str) -> bool {
     let words: String = attribute.split_whitespace().collect();
     words.contains("[cfg(") && !words.contains("[cfg(test)]") && !words.contains("[cfg(any(test,")
@@ -207,7 +207,7 @@ fn fresh(of: &str, new: &mut Rewritten, must_fail: bool, random: &mut StdRng) ->
 const TEST_ATTRIBUTES: [&str; 8] =
     ["async_test", "gtest", "parameterized", "quickcheck", "rstest", "test", "test_case", "test_matrix"];
 
-/// Whether an attribute makes its function a test.
+/// True when an attribute makes its function a test.
 fn is_of_test(attribute: &str) -> bool {
     let path = attribute.trim_start_matches("#[").split(['(', ']', '=']).next().unwrap_or_default().trim();
     path.rsplit("::").next().is_some_and(|name| TEST_ATTRIBUTES.contains(&name.trim()))

@@ -274,7 +274,7 @@ impl Go {
         }
     }
 
-    /// Whether tests beside `path` skipped in the base commit already, or are new.
+    /// True when tests beside `path` skipped in the base commit already, or are new.
     fn may_skip(&self, path: &str) -> bool {
         let paths = [path.to_owned()];
         !self.base.contains_key(path) || self.of_base(&paths).any(|text| text.contains("Skip"))

@@ -47,7 +47,7 @@ impl EvidenceKind {
         }
     }
 
-    /// Whether the kind works with this command: some need their runner named in it.
+    /// True when the kind works with this command: some need their runner named in it.
     #[must_use]
     pub fn fits(self, argv: &[String]) -> bool {
         match self {

@@ -63,7 +63,7 @@ struct ArchiveEntry {
     /// The target, if it is a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     link: Option<String>,
-    /// Whether it may be executed.
+    /// True when it may be executed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     executable: bool,
 }
@@ -84,8 +84,8 @@ fn checked(path: &Path) -> Option<PathBuf> {
     fits.then(|| parts.iter().collect())
 }
 
-/// Whether a link may be here: in the tree of a run, where the work of the run made it, and nowhere else. Elsewhere the
-/// host itself would follow it.
+/// True when a link may be here: in the tree of a run, where the work of the run made it, and nowhere else. Elsewhere
+/// the host itself would follow it.
 fn may_be_link(inside: &Path) -> bool {
     inside.starts_with("trees") && inside.components().count() > 2
 }

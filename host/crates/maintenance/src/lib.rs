@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`backup`] | backup of a data directory into one file while it is in use, and restore |
 //! | [`gc`] | deletion of old runs, orphaned trees, and compiled code that was not used for long |
+//! | [`transfer`] | the copy of all state from one store into another one |
 //!
 //! Each function does one thing when it is called, and reports it. This crate opens no store: it works on the caller's
 //! store, and the caller prepares a restored one. It refuses to decide when any of this is done, to write over a file,
@@ -11,3 +12,4 @@
 
 pub mod backup;
 pub mod gc;
+pub mod transfer;

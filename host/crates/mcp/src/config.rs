@@ -157,7 +157,7 @@ impl McpConfig {
         self.directory.as_deref().filter(|named| *named != Path::new(TREE))
     }
 
-    /// Whether its command runs outside of the sandbox.
+    /// True when its command runs outside of the sandbox.
     #[must_use]
     pub fn is_bare(&self) -> bool {
         self.sandbox == Some(Level::None)

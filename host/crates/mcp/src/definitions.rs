@@ -58,7 +58,7 @@ impl Definitions {
         Self(definitions)
     }
 
-    /// Whether the server has a tool of that name.
+    /// True when the server has a tool of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|one| one.name == name)
     }
@@ -150,7 +150,7 @@ pub async fn accept(store: &dyn Store, project: &str, server: &str, digest: &str
     store.commit(batch).await.map_err(of_store)
 }
 
-/// Whether a person approved some version of a server's description.
+/// True when a person approved some version of a server's description.
 ///
 /// # Errors
 /// When the store fails.

@@ -126,7 +126,7 @@ pub(super) async fn keys(memory: &dyn MemoryBackend, namespace: &str) -> Result<
     Ok(keys)
 }
 
-/// Whether text of this origin is included without a person's promotion.
+/// True when text of this origin is included without a person's promotion.
 fn is_told(trust: Trust) -> bool {
     trust < Trust::Web
 }

@@ -80,7 +80,7 @@ fn key(run: &RunId) -> Key {
     prefix().and(run.as_str())
 }
 
-/// Whether a run is still to be remembered.
+/// True when a run is still to be remembered.
 pub fn is_due(store: &dyn Store, run: &RunId) -> fault::Result<bool> {
     Ok(store.get(Table::States, &key(run))?.is_some())
 }

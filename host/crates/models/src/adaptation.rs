@@ -139,7 +139,7 @@ impl Adaptation {
         }
     }
 
-    /// Whether the endpoint has yet to be queried for the window.
+    /// True when the endpoint has yet to be queried for the window.
     pub(crate) fn wants_window(&self) -> bool {
         self.window_told.is_none() && self.window_listed.is_none()
     }
@@ -245,7 +245,7 @@ const REFUSING: [&str; 20] = [
     "maximum allowed",
 ];
 
-/// Whether a text contains a name, and not within a longer one.
+/// True when a text contains a name, and not within a longer one.
 fn is_named(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {

@@ -72,7 +72,7 @@ impl Endpoint {
         headers
     }
 
-    /// Whether it is on this machine.
+    /// True when it is on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         is_loopback(&self.base)
     }

@@ -32,7 +32,7 @@ pub(crate) trait Assembly: Send {
     fn take(&mut self, event: &str) -> Result<String, Wrong>;
     /// The endpoint ended the reply: the connection is not read further.
     fn is_done(&self) -> bool;
-    /// Whether the received parts are an answer.
+    /// True when the received parts are an answer.
     fn is_whole(&self) -> bool;
     /// The rest of the text, which was held back while it could have been part of the key.
     fn finish_text(&mut self) -> String;

@@ -94,7 +94,7 @@ impl PriceSettings {
 }
 
 impl Prices {
-    /// Whether a cap on money can be enforced with them.
+    /// True when a cap on money can be enforced with them.
     pub(crate) fn is_known(&self) -> bool {
         matches!(self, Self::Known { .. })
     }

@@ -53,7 +53,7 @@ impl ProbeKind {
         }
     }
 
-    /// Whether runs need it.
+    /// True when runs need it.
     #[must_use]
     pub fn is_needed(self) -> bool {
         match self {

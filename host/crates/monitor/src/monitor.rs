@@ -321,7 +321,7 @@ fn root_of(table: &ProcessTable, child: &Child) -> Option<Process> {
     (stat.parent == std::process::id()).then_some(stat.process)
 }
 
-/// Whether a process is this very program, which supervises others and ends with them.
+/// True when a process is this very program, which supervises others and ends with them.
 fn is_ours(stat: &Stat) -> bool {
     let exe = |whose: &str| std::fs::read_link(format!("/proc/{whose}/exe")).ok();
     exe(&stat.process.pid.to_string()).is_some_and(|found| Some(found) == exe("self"))

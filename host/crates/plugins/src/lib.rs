@@ -11,6 +11,7 @@
 //! | `loaded`, `bounded_cache` | the plugins that this process has compiled, of unused ones the last |
 //! | [`plugin_host`] | the store, clock, engine and secrets with which plugins are loaded, confined and served |
 //! | [`plugin_set`] | the plugins of a run, pinned by digest, with their grants and limits |
+//! | [`python_packages`] | the packages that tools of a project import, as its lock has them |
 //! | `component_caller` | calls of the plugins that are tools of a run |
 //!
 //! All statements of a plugin about itself are claims. This crate refuses to grant any of them, which `longhaul.toml`
@@ -25,6 +26,7 @@ mod loaded;
 pub mod manifest;
 pub mod plugin_host;
 pub mod plugin_set;
+pub mod python_packages;
 mod search;
 pub mod verdict;
 

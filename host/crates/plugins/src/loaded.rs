@@ -5,6 +5,7 @@
 
 use crate::bounded_cache::BoundedCache;
 use longhaul_core::Digest;
+use longhaul_core::fault;
 use longhaul_engine::{Engine, LoadError, Plugin};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,15 +30,36 @@ impl Default for LoadedPlugins {
 impl LoadedPlugins {
     /// The plugin of these bytes, loaded now if it was not before.
     pub async fn get(&self, engine: &Engine, name: &str, bytes: &[u8]) -> Result<Arc<Plugin>, LoadError> {
-        let key = (name.to_owned(), Digest::of(bytes));
-        if let Some(plugin) = self.lock().get(&key) {
+        let digest = Digest::of(bytes);
+        if let Some(plugin) = self.known(name, digest) {
             return Ok(plugin);
         }
-        let plugin = Arc::new(engine.load(name, bytes).await?);
-        Ok(self.lock().keep(key, plugin))
+        let plugin = Arc::new(engine.load_digested(name, digest, bytes).await?);
+        Ok(self.lock().keep((name.to_owned(), digest), plugin))
     }
 
-    /// Whether the tool of that digest has described itself, as the contract requires, in this process.
+    /// The plugin of a pinned digest. One that is loaded already costs neither the reading of its bytes, which an
+    /// interpreter has 24 MB of, nor their digest: it was loaded from bytes that had this digest. `bytes` reads those
+    /// that are missing.
+    pub async fn get_pinned(
+        &self,
+        engine: &Engine,
+        name: &str,
+        digest: Digest,
+        bytes: impl FnOnce() -> fault::Result<Vec<u8>>,
+    ) -> fault::Result<Arc<Plugin>> {
+        if let Some(plugin) = self.known(name, digest) {
+            return Ok(plugin);
+        }
+        let bytes = bytes()?;
+        Ok(self.get(engine, name, &bytes).await?)
+    }
+
+    fn known(&self, name: &str, digest: Digest) -> Option<Arc<Plugin>> {
+        self.lock().get(&(name.to_owned(), digest))
+    }
+
+    /// True when the tool of that digest has described itself, as the contract requires, in this process.
     pub fn is_described(&self, digest: Digest) -> bool {
         self.described.lock().unwrap_or_else(PoisonError::into_inner).contains(&digest)
     }

@@ -2,7 +2,7 @@
 
 use crate::manifest::PluginManifest;
 use crate::plugin_host::PluginHost;
-use crate::{search, verdict};
+use crate::{python_packages, search, verdict};
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{InvocationScope, InvocationSetup, Services};
 use longhaul_config::quarantine::{self, Shape};
@@ -32,6 +32,7 @@ use std::sync::Arc;
 /// Reads every plugin that the configuration names; `batch` stores their bytes.
 pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch) -> fault::Result<PinnedPlugins> {
     let mut pins = PinnedPlugins::new();
+    let lock = python_packages::locked(config, project)?;
     let python = PluginConfig { plugin: "python".into(), ..PluginConfig::default() };
     let parts = config.parts().chain([(PYTHON_CHECKS.to_owned(), &python)]);
     for (table, part) in parts {
@@ -47,7 +48,8 @@ pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch
             .with_context(|| format!("[{table}]"))?;
         let digest = batch.blob(found.bytes);
         let PluginManifest { asks, world, .. } = found.manifest.unwrap_or_default();
-        pins.insert(table, PinnedPlugin { plugin: part.plugin.clone(), digest, asks, world });
+        let packages = python_packages::checked(&table, part, &asks, lock.as_ref())?;
+        pins.insert(table, PinnedPlugin { plugin: part.plugin.clone(), digest, asks, world, packages });
     }
     Ok(pins)
 }
@@ -221,9 +223,12 @@ async fn part(
     directory: &Path,
     tree: &Path,
 ) -> fault::Result<PreparedPlugin> {
-    let bytes =
-        host.store.blob(&pin.digest)?.or_internal(|| format!("the store lost the bytes of plugin `{}`", pin.plugin))?;
-    ready(host, config, table, pin, &bytes, directory, tree).await
+    let lost = || format!("the store lost the bytes of plugin `{}`", pin.plugin);
+    let loading = host
+        .loaded
+        .get_pinned(&host.engine, &pin.plugin, pin.digest, || host.store.blob(&pin.digest)?.or_internal(lost));
+    let plugin = loading.await?;
+    ready(config, table, pin, plugin, directory, tree).await
 }
 
 /// The part of a table as a run pinned it, for work without a tree.
@@ -238,13 +243,12 @@ pub async fn pinned(
     part(host, config, table, pin, directory, directory).await
 }
 
-/// One part, loaded from `bytes`.
+/// One part, with its plugin loaded.
 pub async fn ready(
-    host: &PluginHost,
     config: &Config,
     table: &str,
     pin: &PinnedPlugin,
-    bytes: &[u8],
+    plugin: Arc<Plugin>,
     directory: &Path,
     tree: &Path,
 ) -> fault::Result<PreparedPlugin> {
@@ -256,13 +260,13 @@ pub async fn ready(
             .part(table)
             .or_invalid(|| format!("the run has a plugin for [{table}], which longhaul.toml no longer has"))?
     };
-    let plugin = host.loaded.get(&host.engine, &pin.plugin, bytes).await?;
     plugin.expect(role_of(table))?;
     verdict::check_world(pin.world.as_deref(), plugin.role())?;
     let mut grants = match table {
         PYTHON_CHECKS => checks.1.clone(),
         _ => grants(table, configured, &pin.asks, directory, tree),
     };
+    grants.directories.extend(python_packages::granted(&pin.packages).await.with_context(|| format!("[{table}]"))?);
     if plugin.role().is_pure() {
         // Access to the world belongs in a tool, whose calls are journaled.
         grants.directories.clear();

@@ -47,7 +47,7 @@ pub fn check(manifest: &PluginManifest, role: Role) -> fault::Result<()> {
     check_world(manifest.world.as_deref(), role)
 }
 
-/// Whether one version is older than another, as far as both are numbers with dots.
+/// True when one version is older than another, as far as both are numbers with dots.
 pub fn is_older(version: &str, than: &str) -> bool {
     matches!((read(version), read(than)), (Some(version), Some(than)) if version.cmp_precedence(&than) == Ordering::Less)
 }

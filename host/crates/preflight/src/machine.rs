@@ -213,7 +213,7 @@ pub(super) fn is_for_asks(directory: &Path, config: &Config) -> bool {
     config.project.has_default_goal() && is_missing(&directory.join(&config.project.goal))
 }
 
-/// What a project for asks lacks for a run, one line each.
+/// The needs of a run that a project for asks lacks, one line each.
 pub(super) fn run_needs(directory: &Path, config: &Config, repository: fault::Result<()>) -> Vec<String> {
     let found = [config.check_run(), goal(directory, config).map(drop), repository];
     let faults = found.into_iter().filter_map(Result::err);
@@ -228,7 +228,7 @@ pub(super) fn repository(project: &str, directory: &Path) -> fault::Result<()> {
     Ok(())
 }
 
-/// Whether `program` can be started in `directory` with this `PATH`.
+/// True when `program` can be started in `directory` with this `PATH`.
 fn is_program(program: &str, path: Option<&str>, directory: &Path) -> bool {
     let is_executable = |path: &PathBuf| {
         std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

@@ -22,6 +22,7 @@ use longhaul_home::Home;
 use longhaul_plugins::manifest::{PluginManifest, settings};
 use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_plugins::plugin_set::{self, PreparedPlugin};
+use longhaul_plugins::python_packages;
 use longhaul_records::pins::{PinnedPlugin, PinnedPlugins};
 use longhaul_toolbox::built_in;
 use longhaul_toolbox::gate::ToolGate;
@@ -90,8 +91,14 @@ async fn loaded(
     let said = read.manifest.unwrap_or_default();
     manifest(found, table, part, &said);
     let (plugin, digest) = (part.plugin.clone(), Digest::of(&read.bytes));
-    let pin = PinnedPlugin { plugin, digest, asks: said.asks, world: said.world };
-    plugin_set::ready(host, config, table, &pin, &read.bytes, directory, directory).await
+    if !part.packages.is_empty() {
+        let lock = python_packages::locked(config, directory)?;
+        python_packages::checked(table, part, &said.asks, lock.as_ref())?;
+    }
+    // Without packages: to lay them out may ask the index, which no check does.
+    let pin = PinnedPlugin { plugin, digest, asks: said.asks, world: said.world, packages: String::new() };
+    let loaded = host.loaded.get_pinned(&host.engine, &pin.plugin, digest, || Ok(read.bytes)).await?;
+    plugin_set::ready(config, table, &pin, loaded, directory, directory).await
 }
 
 fn manifest(found: &mut Findings, table: &str, part: &PluginConfig, manifest: &PluginManifest) {
@@ -109,7 +116,7 @@ fn manifest(found: &mut Findings, table: &str, part: &PluginConfig, manifest: &P
     }
 }
 
-/// Whether the policy of a tool names functions.
+/// True when the policy of a tool names functions.
 fn names_functions(table: &str, part: &PluginConfig) -> bool {
     table.starts_with("tools.") && part.approval.named().next().is_some()
 }

@@ -16,7 +16,7 @@ pub enum CheckScope {
 }
 
 impl CheckScope {
-    /// Whether a part is not needed in this scope.
+    /// True when a part is not needed in this scope.
     pub(crate) fn leaves_out(&self, table: &str) -> bool {
         matches!(self, Self::Ask) && table == "evaluator"
     }

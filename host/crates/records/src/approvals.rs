@@ -32,7 +32,7 @@ pub fn list(store: &dyn Store, run: &RunId) -> fault::Result<Vec<Approval>> {
     Ok(approvals)
 }
 
-/// Whether a person was asked about a call of a run.
+/// True when a person was asked about a call of a run.
 pub fn has_any(store: &dyn Store, run: &RunId) -> fault::Result<bool> {
     Ok(!store.scan(Table::States, &key(run), None, 1)?.is_empty())
 }
@@ -156,7 +156,7 @@ pub fn put_rule(batch: Batch, run: &RunId, rule: &RunRule) -> fault::Result<Batc
     Ok(batch.put(Table::States, rule_key(run).and(&rule.id), serde_json::to_vec(rule)?))
 }
 
-/// Whether an imported row of a run may be stored here. No rule may, and no approval except an open question and one
+/// True when an imported row of a run may be stored here. No rule may, and no approval except an open question and one
 /// that is history: no person here gave an answer that was not used yet, or whose call was not made (`undecided`). A
 /// row under another key than its own would be found by a query for another approval.
 pub fn is_ours(run: &RunId, at: &Key, value: &[u8], undecided: &[(InvocationId, u32)]) -> fault::Result<bool> {

@@ -168,7 +168,7 @@ fn plan(own: Decision, record: &RunRecord, features: &[(String, String)], notes:
     }
 }
 
-/// Whether work on a feature that did not pass continues: nothing in the step ends it, and the run continues.
+/// True when work on a feature that did not pass continues: nothing in the step ends it, and the run continues.
 fn goes_on(step: &[RunEvent], feature: &str) -> bool {
     let ends = |event: &RunEvent| match &event.event {
         Event::Feature { feature: other, .. } => other == feature,

@@ -382,6 +382,18 @@ pub fn view(
     })
 }
 
+/// The usage of a run in all, as [`view`] has it.
+pub fn total(store: &dyn Store, run: &RunId, is_worked_on: bool) -> fault::Result<InvocationUsage> {
+    let held = if is_worked_on { Vec::new() } else { held(store, run)? };
+    Ok(LedgerBook::new(rows(store, run)?, held).total())
+}
+
+/// True for the key of a row that a run at work writes beside its events: of an invocation, a reservation or its time.
+pub(crate) fn is_row(run: &RunId, key: &Key) -> bool {
+    let own = [rows_key(run), held_key(run), wall_key(run)];
+    own.iter().any(|own| key.as_bytes().starts_with(own.as_bytes()))
+}
+
 /// The time that a run worked before this process.
 pub fn wall_ms(store: &dyn Store, run: &RunId) -> fault::Result<u64> {
     let bytes = store.get(Table::States, &wall_key(run))?;

@@ -20,6 +20,10 @@ pub struct PinnedPlugin {
     /// The world that its manifest names.
     #[serde(default)]
     pub world: Option<String>,
+    /// The lock of the packages that its interpreter imports, as text; empty: none. Runs that were begun before there
+    /// were packages have none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub packages: String,
 }
 
 /// The pins of a run, by the tables of `longhaul.toml`.

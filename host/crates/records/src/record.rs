@@ -4,9 +4,11 @@
 //! module gives events no meaning for notifications, memory or the progress of a project.
 
 mod parts;
+mod place;
 mod run;
 
 pub use parts::put as put_state;
+pub use place::{TreePlace, forget_tree_place, put_tree_place, tree_place};
 pub use run::RunRecord;
 
 use crate::stop_condition::StopCondition;
@@ -62,7 +64,8 @@ pub fn records(store: &dyn Store) -> fault::Result<Vec<RunRecord>> {
     Ok(records)
 }
 
-/// What lists and searches read of a record: the texts of the configuration, the goal and the plan are passed over.
+/// The part of a record that lists and searches read: the texts of the configuration, the goal and the plan are passed
+/// over.
 #[derive(Clone, Debug, Deserialize)]
 pub struct RunHead {
     /// The id of the run.
@@ -128,9 +131,16 @@ pub fn last_event(store: &dyn Store, run: &RunId) -> fault::Result<u64> {
 
 /// The time of the last event of a run.
 pub fn last_event_ms(store: &dyn Store, run: &RunId) -> fault::Result<Option<u64>> {
-    let last = last_event(store, run)?;
-    let event = events_after(store, run, last.saturating_sub(1), 1)?;
-    Ok(event.first().map(|event| event.at_ms))
+    let last = store.last(Table::Events, &RunRecord::key(run), 1)?;
+    let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "an event is damaged");
+    let last: Option<EventTime> = last.first().map(|(_, bytes)| read(bytes)).transpose()?;
+    Ok(last.map(|event| event.at_ms))
+}
+
+/// The part of an event that tells its time.
+#[derive(Deserialize)]
+struct EventTime {
+    at_ms: u64,
 }
 
 /// Adds events without another change to a batch.
@@ -221,7 +231,7 @@ fn question_key(run: &RunId, work: &str) -> Key {
     RunRecord::key(run).and("question").and(work)
 }
 
-/// Whether its work waits for a person to report on an effect.
+/// True when its work waits for a person to report on an effect.
 fn asks(lane: &Lane) -> bool {
     lane.wait.as_ref().is_some_and(|wait| wait.wait == WaitFor::Work)
 }
@@ -278,6 +288,30 @@ pub fn forget_queued(mut batch: Batch, run: &RunId) -> Batch {
 
 fn queued_key(run: &RunId) -> Key {
     RunRecord::key(run).and("queued")
+}
+
+/// The time at which a run was archived, in milliseconds since 1970-01-01 UTC; none if it is not in the archive. A run of
+/// an earlier version has no such row, and so is not.
+pub fn archived_ms(store: &dyn Store, run: &RunId) -> fault::Result<Option<u64>> {
+    let bytes = store.get(Table::States, &archived_key(run))?;
+    let damaged = || format!("since when run {run} is archived is damaged");
+    bytes.map(|bytes| serde_json::from_slice(&bytes).or_internal(damaged)).transpose()
+}
+
+/// Stores that the run is archived. Nothing else of the run changes.
+pub fn put_archived(batch: Batch, run: &RunId, at_ms: u64) -> Batch {
+    batch.put(Table::States, archived_key(run), at_ms.to_string())
+}
+
+/// Deletes what [`put_archived`] stored.
+pub fn forget_archived(mut batch: Batch, run: &RunId) -> Batch {
+    batch.push(Op::Delete(Table::States, archived_key(run)));
+    batch
+}
+
+/// The key of the row that says that a run is archived.
+pub fn archived_key(run: &RunId) -> Key {
+    RunRecord::key(run).and("archived")
 }
 
 /// Stores the digest of everything that would be committed, as the evaluator judged it for a feature.
@@ -341,6 +375,17 @@ mod tests {
         assert_eq!(heads.len(), PAGE_ROWS * 2);
         assert!(heads.is_sorted_by_key(|head| head.created_ms));
         assert_eq!(heads.iter().filter(|head| head.ask.is_some()).count(), PAGE_ROWS);
+    }
+
+    #[tokio::test]
+    async fn a_run_is_archived_from_a_time_on_until_it_is_taken_back() {
+        let (store, run) = (longhaul_testkit::MemoryStore::new(), RunId::from_text("r-1"));
+        assert_eq!(archived_ms(&store, &run).unwrap(), None, "a run of an earlier version has no row");
+        store.commit(put_archived(Batch::new(), &run, 7)).await.unwrap();
+        assert_eq!(archived_ms(&store, &run).unwrap(), Some(7));
+        assert_eq!(archived_ms(&store, &RunId::from_text("r-12")).unwrap(), None);
+        store.commit(forget_archived(Batch::new(), &run)).await.unwrap();
+        assert_eq!(archived_ms(&store, &run).unwrap(), None);
     }
 
     #[tokio::test]

@@ -29,7 +29,7 @@ impl StopCondition {
         count.map_or(Self::End, Self::Sessions)
     }
 
-    /// Whether the run has to pause after a step, before any work of the step starts.
+    /// True when the run has to pause after a step, before any work of the step starts.
     pub fn is_reached(&mut self, before: &RunState, after: &RunState, events: &[Event]) -> bool {
         if let Self::Sessions(count) = *self {
             *self = Self::Session(last_session(before, after, count));
@@ -40,8 +40,8 @@ impl StopCondition {
         }
     }
 
-    /// Whether a run in this state should have paused: a kill came between the step that reached the condition and the
-    /// pause.
+    /// True when a run in this state should have paused: a kill came between the step that reached the condition and
+    /// the pause.
     pub fn was_reached(&self, state: &RunState) -> bool {
         match *self {
             Self::End | Self::Sessions(_) => false,

@@ -1,5 +1,5 @@
-//! The sums of a run, kept beside its events: what was counted for metrics, and what models used by day, model and
-//! agent. Lists and totals over many runs are made of them, so that no list reads all events.
+//! The sums of a run, kept beside its events: the counts of metrics, and the usage of models by day, model and agent.
+//! Lists and totals over many runs are made of them, so that no list reads all events.
 //!
 //! The row is written in the batch of the events that it counts, so a kill leaves both or neither. It names the last
 //! event that it has; events after that one are added when it is read, which is also how the row of a run of an earlier
@@ -13,7 +13,7 @@ use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
 use longhaul_core::{Digest, RunId};
 use longhaul_telemetry::Totals;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Events that are read at once.
 const PAGE: usize = 1_000;
@@ -95,23 +95,29 @@ impl RunSums {
 
     /// Adds stored events after the last one that is in the sums, up to `until`.
     fn catch_up(&mut self, store: &dyn Store, run: &RunId, until: u64) -> fault::Result<()> {
-        loop {
+        while self.last < until {
             let before = self.last;
             let page = record::events_after(store, run, before, PAGE)?;
+            // An import may bring events with other numbers than their keys have. Each page has to lead on.
+            let is_next = page.first().is_some_and(|first| first.number > before);
+            if !is_next || !page.is_sorted_by(|one, next| one.number < next.number) {
+                break;
+            }
             page.iter().filter(|event| event.number <= until).for_each(|event| self.add(event));
-            if self.last >= until || self.last == before {
-                return Ok(());
+            if self.last == before {
+                break;
             }
         }
+        Ok(())
     }
 }
 
 /// The sums of a run up to its last event.
 pub fn read(store: &dyn Store, run: &RunId) -> fault::Result<FreshSums> {
     let row = store.get(Table::States, &key(run))?;
-    let mut sums: RunSums = row.as_deref().and_then(|row| serde_json::from_slice(row).ok()).unwrap_or_default();
-    let (before, last) = (sums.last, record::last_event(store, run)?);
-    sums.catch_up(store, run, last)?;
+    let stored = row.as_deref().and_then(parsed);
+    let before = stored.as_ref().map_or(0, |stored| stored.last);
+    let sums = up_to(store, run, stored, record::last_event(store, run)?)?;
     if sums.last == before {
         return Ok(FreshSums { sums, repair: None });
     }
@@ -123,28 +129,37 @@ pub fn read(store: &dyn Store, run: &RunId) -> fault::Result<FreshSums> {
     Ok(FreshSums { sums, repair: Some(repair) })
 }
 
-/// Adds the sums of each run that has events in the batch, and deletes those of each run whose record it deletes.
+/// Adds the sums of each run to which the batch appends events. Those of a run whose events it replaces begin anew, and
+/// those of a run that it deletes are deleted.
 pub(crate) fn ride(store: &dyn Store, batch: &mut Batch) {
     let mut runs: BTreeMap<RunId, Option<RunSums>> = BTreeMap::new();
-    let mut more = Vec::new();
+    let (mut replaced, mut deleted) = (BTreeSet::<RunId>::new(), BTreeSet::<RunId>::new());
     for op in &batch.ops {
         match op {
-            Op::Insert(Table::Events, _, bytes) | Op::Put(Table::Events, _, bytes) => {
+            Op::Insert(Table::Events, key, bytes) => {
+                // By the key: an event may say that it is of another run.
+                let Some(run) = run_of(key) else { continue };
                 let Ok(event) = serde_json::from_slice::<RunEvent>(bytes) else { continue };
-                let sums = runs.entry(event.run.clone()).or_insert_with(|| before(store, &event));
+                let sums = runs.entry(run).or_insert_with_key(|run| before(store, run, event.number));
                 if let Some(sums) = sums {
                     sums.add(&event);
                 }
             }
-            Op::Delete(Table::Runs, run) => more.extend(run_of(run).map(|run| Op::Delete(Table::States, key(&run)))),
+            Op::Put(Table::Events, key, _) | Op::Swap(Table::Events, key, ..) => replaced.extend(run_of(key)),
+            Op::Delete(Table::Runs | Table::Events, key) => deleted.extend(run_of(key)),
             _ => {}
         }
     }
-    for (run, sums) in runs.into_iter().filter_map(|(run, sums)| Some((run, sums?))) {
-        // Plain data always converts to JSON.
-        more.push(Op::Put(Table::States, key(&run), serde_json::to_vec(&sums).unwrap_or_default()));
-    }
-    batch.ops.extend(more);
+    runs.retain(|run, _| !replaced.contains(run) && !deleted.contains(run));
+    batch.ops.extend(deleted.difference(&replaced).map(|run| Op::Delete(Table::States, key(run))));
+    // A row without events, and not none: sums that somebody has just read must not be stored as the first ones.
+    let anew = replaced.into_iter().map(|run| (run, RunSums::default()));
+    let kept = runs.into_iter().filter_map(|(run, sums)| Some((run, sums?)));
+    // Plain data always converts to JSON.
+    let put = |(run, sums): (RunId, RunSums)| {
+        Op::Put(Table::States, key(&run), serde_json::to_vec(&sums).unwrap_or_default())
+    };
+    batch.ops.extend(anew.chain(kept).map(put));
 }
 
 /// Stores sums that were missing or behind. Those that somebody wrote meanwhile are left as they are.
@@ -166,19 +181,29 @@ pub(crate) fn run_of(key: &Key) -> Option<RunId> {
     Some(RunId::from_text(name))
 }
 
-/// The sums before an event that is about to be stored. None: the events before it cannot be read, so the row stays as
-/// it is, and the next reader adds what it lacks.
-fn before(store: &dyn Store, event: &RunEvent) -> Option<RunSums> {
-    let row = store.get(Table::States, &key(&event.run)).ok()?;
-    let mut sums: RunSums = row.and_then(|row| serde_json::from_slice(&row).ok()).unwrap_or_default();
-    let before = event.number.saturating_sub(1);
-    if sums.last < before
-        && let Err(error) = sums.catch_up(store, &event.run, before)
-    {
-        tracing::warn!(run = %event.run, "the sums of the run are behind: {error:#}");
-        return None;
+/// The sums before an event that is about to be stored. None: the events before it cannot be read, or are not stored
+/// yet, so the row stays as it is, and the next reader adds what it lacks.
+fn before(store: &dyn Store, run: &RunId, number: u64) -> Option<RunSums> {
+    let row = store.get(Table::States, &key(run)).ok()?;
+    let before = number.saturating_sub(1);
+    match up_to(store, run, row.as_deref().and_then(parsed), before) {
+        Ok(sums) => (sums.last == before).then_some(sums),
+        Err(error) => {
+            tracing::warn!(%run, "the sums of the run are behind: {error:#}");
+            None
+        }
     }
-    Some(sums)
+}
+
+/// The sums of the stored events up to `until`. A row that has more of them counts other events than there are now.
+fn up_to(store: &dyn Store, run: &RunId, stored: Option<RunSums>, until: u64) -> fault::Result<RunSums> {
+    let mut sums = stored.filter(|stored| stored.last <= until).unwrap_or_default();
+    sums.catch_up(store, run, until)?;
+    Ok(sums)
+}
+
+fn parsed(row: &[u8]) -> Option<RunSums> {
+    serde_json::from_slice(row).ok()
 }
 
 fn key(run: &RunId) -> Key {

@@ -35,7 +35,7 @@ pub struct Map {
     pub described: usize,
 }
 
-/// Whether the text of a file is useful: it is source code in a parsed language, and not too long.
+/// True when the text of a file is useful: it is source code in a parsed language, and not too long.
 #[must_use]
 pub fn wants(path: &str, bytes: u64) -> bool {
     bytes <= FILE_BYTES_MAX && language::of(path).is_some()

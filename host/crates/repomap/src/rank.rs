@@ -176,7 +176,7 @@ fn worth(of_file: &BTreeSet<String>, rarity: &BTreeMap<String, u64>) -> u64 {
     of_file.iter().filter_map(|word| rarity.get(word)).sum()
 }
 
-/// Whether the task names the file, by its path or by its name.
+/// True when the task names the file, by its path or by its name.
 fn names_path(words: &str, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_name = |one: char| one.is_alphanumeric() || matches!(one, '_' | '-' | '.' | '/');

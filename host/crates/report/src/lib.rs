@@ -384,6 +384,7 @@ mod tests {
             wakes_at_ms: None,
             queue_place: None,
             queued_ms: None,
+            archived_ms: None,
             title: "the end".into(),
             agents: Vec::new(),
             spent: longhaul_core::supervisor::InvocationUsage::default(),

@@ -173,7 +173,7 @@ fn verb(export: &str) -> &'static str {
     }
 }
 
-/// Whether what a component of this table hands back is an event of its own.
+/// True when what a component of this table hands back is an event of its own.
 fn is_told_next(agent: &str) -> bool {
     matches!(agent, "planner" | "evaluator")
 }

@@ -1,4 +1,4 @@
-//! Admission by free resources: whether the machine has capacity for one more.
+//! Admission by free resources: one more is admitted where the machine has capacity for it.
 //!
 //! A recently admitted newcomer has not taken its memory yet, so its need counts as used for a while. Refuses to admit
 //! anything into the reserve, and to say "wait" without naming the missing resource.

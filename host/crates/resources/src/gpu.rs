@@ -46,7 +46,7 @@ pub fn read() -> Vec<GpuUsage> {
     cards
 }
 
-/// Whether there is any card with readable memory, without a query.
+/// True when there is any card with readable memory, without a query.
 #[must_use]
 pub fn is_there() -> bool {
     Path::new("/proc/driver/nvidia/gpus").exists() || !in_sysfs(Path::new("/sys/class/drm")).is_empty()

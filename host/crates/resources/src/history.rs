@@ -72,7 +72,7 @@ impl History {
         self.0.push_back(sample);
     }
 
-    /// Whether the next sample is due.
+    /// True when the next sample is due.
     #[must_use]
     pub fn is_due(&self, now_ms: u64) -> bool {
         self.0.back().is_none_or(|last| now_ms.abs_diff(last.at_ms) >= SAMPLE_MS)

@@ -29,7 +29,7 @@ impl Default for ResourceLimits {
 }
 
 impl ResourceLimits {
-    /// Whether any limit is exceeded.
+    /// True when any limit is exceeded.
     #[must_use]
     pub fn exceeds(&self, usage: &ProcessUsage) -> bool {
         self.exceeded(usage).is_some()

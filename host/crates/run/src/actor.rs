@@ -1,14 +1,21 @@
 //! The owner of one run. It takes orders and results one after the other, and stores each step before it acts on it.
 
+mod handle;
+mod running;
+mod waiting;
+
+pub use handle::RunHandle;
+
 use super::executor::{Closing, EndedWork, WorkEnd, WorkExecutor};
 use super::queue::{RunPlace, RunQueue};
 use super::step_rows::put_step;
 use super::steps::{EventMarks, NewEvents};
+use handle::{Order, Waits};
 use longhaul_approval::ApprovalStatus;
 use longhaul_core::InvocationId;
-use longhaul_core::capacity::{AdmissionVerdict, Capacity, Need};
+use longhaul_core::capacity::{Capacity, Need};
 use longhaul_core::event::{Event, RunEvent, WorkUsage};
-use longhaul_core::fault::{self, Fault};
+use longhaul_core::fault;
 use longhaul_core::journal::EffectQuestion;
 use longhaul_core::store::Batch;
 use longhaul_engine::Cancel;
@@ -22,108 +29,11 @@ use longhaul_records::bus::{BusMessage, EventBus};
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::stop_condition::StopCondition;
 use longhaul_records::{approvals, ledger, project};
+use running::{RunningWork, WorkClock, finished};
 use std::collections::BTreeMap;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
-use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
-
-/// An order to the actor of a run.
-pub enum Order {
-    /// An input of the harness, with the rows to store if it is accepted; the reply says whether it was.
-    Input(Box<Input>, Batch, oneshot::Sender<Result<(), OrderRefusal>>),
-    /// Stops at once and records nothing: another process, or a later one, resumes the run from the store.
-    Stop,
-    /// As `Stop`, after the effects and model calls in flight have ended.
-    HandOver,
-}
-
-/// The handle through which other tasks reach a run that is active in this process.
-#[derive(Clone)]
-pub struct RunHandle {
-    orders: mpsc::Sender<Order>,
-    bus: EventBus,
-    waits: Waits,
-}
-
-/// The reason why a run waits for capacity, while it waits.
-#[derive(Clone, Default)]
-struct Waits(Arc<Mutex<Option<String>>>);
-
-impl Waits {
-    fn get(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, why: Option<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = why;
-    }
-}
-
-impl RunHandle {
-    /// Sends an input.
-    pub async fn input(&self, input: Input) -> fault::Result<()> {
-        self.input_with(input, Batch::new()).await
-    }
-
-    /// Sends an input, with rows that are stored in the same transaction as its step.
-    pub async fn input_with(&self, input: Input, also: Batch) -> fault::Result<()> {
-        let stopped = || Fault::conflict("the run has just stopped; try again");
-        let (answer, answered) = oneshot::channel();
-        self.orders.send(Order::Input(Box::new(input), also, answer)).await.map_err(|_| stopped())?;
-        Ok(answered.await.map_err(|_| stopped())??)
-    }
-
-    /// Asks the actor to stop; it has stopped when [`BusMessage::Gone`] arrives.
-    pub async fn stop(&self) {
-        let _ = self.orders.send(Order::Stop).await;
-    }
-
-    /// Asks the actor to stop after the effects and model calls in flight have ended.
-    pub async fn hand_over(&self) {
-        let _ = self.orders.send(Order::HandOver).await;
-    }
-
-    /// The reason why the run waits for capacity of the machine, while it waits.
-    pub fn waits(&self) -> Option<String> {
-        self.waits.get()
-    }
-
-    /// The event bus of the run's watchers.
-    pub fn bus(&self) -> &EventBus {
-        &self.bus
-    }
-}
-
-/// One piece of work that is under way.
-struct RunningWork {
-    cancel: Cancel,
-    task: JoinHandle<EndedWork>,
-}
-
-/// The time that a run worked: the clock advances while work is under way in this process.
-struct WorkClock {
-    before_ms: u64,
-    since: Option<Instant>,
-}
-
-impl WorkClock {
-    fn ms(&self) -> u64 {
-        let now = self.since.map_or(0, |since| u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
-        self.before_ms.saturating_add(now)
-    }
-
-    fn go(&mut self) {
-        self.since.get_or_insert_with(Instant::now);
-    }
-
-    fn rest(&mut self) {
-        self.before_ms = self.ms();
-        self.since = None;
-    }
-}
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// The owner of one run.
 pub struct RunActor {
@@ -162,50 +72,6 @@ pub struct RunActor {
 /// The interval at which a run that waits for capacity asks again.
 const ROOM_MS: u64 = 2_000;
 
-/// Applies one input to a run without an actor: an edit, an answer, a pause. The next resume finds the resulting work
-/// in the state and does it.
-///
-/// # Errors
-/// The refusal of the harness, or the store's error.
-pub async fn apply(host: &PluginHost, stored: StoredRun, input: Input) -> fault::Result<()> {
-    apply_with(host, stored, input, Batch::new()).await
-}
-
-/// As [`apply`], with rows that are stored in the same transaction as the step.
-///
-/// # Errors
-/// As [`apply`]; then nothing of `also` was written.
-pub async fn apply_with(host: &PluginHost, stored: StoredRun, input: Input, also: Batch) -> fault::Result<()> {
-    let mut batch = applied(host, &stored, input)?;
-    if !batch.ops.is_empty() {
-        batch.ops.extend(also.ops);
-        host.store.commit(batch).await?;
-    }
-    Ok(())
-}
-
-/// The rows that [`apply`] stores, for a caller that stores more with them.
-///
-/// # Errors
-/// As [`apply`].
-pub(super) fn applied(host: &PluginHost, stored: &StoredRun, input: Input) -> fault::Result<Batch> {
-    let StoredRun { record, state: before } = stored;
-    let mut state = before.clone();
-    let Reaction::Acted(actions) = step(&mut state, host.clock.now_ms(), input)? else { return Ok(Batch::new()) };
-    let events =
-        actions.into_iter().filter_map(|action| if let Action::Emit(event) = action { Some(event) } else { None });
-    let events = events.chain(project::changes_by(record, before, &state));
-    let number = record::last_event(&*host.store, &record.run)? + 1;
-    let at_ms = host.clock.now_ms();
-    let events: Vec<RunEvent> = (number..)
-        .zip(events)
-        .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms, event })
-        .collect();
-    let mut batch = Batch::new();
-    put_step(&*host.store, &mut batch, record, &state, &events)?;
-    Ok(batch)
-}
-
 impl RunActor {
     /// An actor of a stored run, and its handle. It does nothing before [`Self::live`].
     ///
@@ -230,7 +96,7 @@ impl RunActor {
         let handle = RunHandle { orders: sender, bus: bus.clone(), waits: waits.clone() };
         let StoredRun { record, state } = stored;
         let executor = Arc::new(executor);
-        let worked = WorkClock { before_ms: ledger::wall_ms(&*host.store, &record.run)?, since: None };
+        let worked = WorkClock::new(ledger::wall_ms(&*host.store, &record.run)?);
         let (running, marks, need) = (BTreeMap::new(), EventMarks::default(), record.config_now()?.run.needs());
         let let_in = false;
         let until_kept = record::until(&*host.store, &record.run)?;
@@ -365,30 +231,6 @@ impl RunActor {
     fn wakes_at_ms(&self) -> Option<u64> {
         let runs = self.state.phase == Phase::Running && !self.state.paused;
         self.state.wakes_at_ms().filter(|_| runs)
-    }
-
-    /// Enters the queue of runs, before [`Self::live`] with the same input: runs that are resumed one after the other have
-    /// their places in this order, whichever of them begins to work first. A run that needs no turn gives its place back.
-    pub fn enter_queue(&mut self, first: Option<&Input>) {
-        self.arrived_ms = Some(self.arrival_ms(first));
-        self.place();
-    }
-
-    /// The time of its arrival in the queue. A run that broke off has the one of its wait, and one that was at work then
-    /// comes before all that waited.
-    fn arrival_ms(&self, first: Option<&Input>) -> u64 {
-        match first {
-            Some(Input::Begin { .. }) => self.record.created_ms,
-            Some(_) => self.host.clock.now_ms(),
-            None => self.queued_ms.unwrap_or(0),
-        }
-    }
-
-    /// Gives its place back while it waits for a person or a service.
-    fn release_place(&mut self) {
-        if self.running.is_empty() && self.waits.get().is_none() {
-            self.place = None;
-        }
     }
 
     /// Wall time that is left; unlimited while no work is under way, or without a cap.
@@ -542,56 +384,6 @@ impl RunActor {
         Ok(())
     }
 
-    /// Whether it is the turn of the run, and the machine has capacity for it to continue. Asked when no work is under
-    /// way, and not again until the work has ended: work that has begun keeps its place. Waiting work is in the state and
-    /// begins once there is capacity.
-    async fn has_room(&mut self) -> fault::Result<bool> {
-        if !self.running.is_empty() {
-            return Ok(true);
-        }
-        let runs_max = self.capacity.runs_max();
-        if let Some(place) = self.place().ask(runs_max) {
-            self.wait_in_queue(place, runs_max).await?;
-            return Ok(false);
-        }
-        let admitted = self.capacity.admit(self.record.run.as_str(), !self.let_in, self.need);
-        let AdmissionVerdict::Wait(why) = admitted else {
-            self.let_in = true;
-            self.waits.set(None);
-            return Ok(true);
-        };
-        self.place().step_aside();
-        if self.waits.get().is_none() {
-            let text = format!("waits for room on this machine: {why}");
-            self.keep(Batch::new(), vec![Event::Warning { text }]).await?;
-        }
-        self.waits.set(Some(why));
-        Ok(false)
-    }
-
-    /// Its place in the queue, which it enters if it has none.
-    fn place(&mut self) -> &mut RunPlace {
-        let Self { place, queue, record, arrived_ms, host, .. } = self;
-        place.get_or_insert_with(|| {
-            let since_ms = arrived_ms.take().unwrap_or_else(|| host.clock.now_ms());
-            queue.enter(&record.run, since_ms)
-        })
-    }
-
-    /// Waits for its turn. The beginning of the wait is an event, and its time is stored with it.
-    async fn wait_in_queue(&mut self, place: u32, runs_max: u32) -> fault::Result<()> {
-        if self.waits.get().is_none() {
-            let since_ms = self.place().since_ms();
-            let batch = record::put_queued(Batch::new(), &self.record.run, since_ms);
-            self.keep(batch, vec![Event::RunQueued { place, runs_max }]).await?;
-            self.queued_ms = Some(since_ms);
-        }
-        self.waits.set(Some(format!(
-            "it is number {place} in the queue, since {runs_max} runs work at once at most (runs_max in resources.toml)"
-        )));
-        Ok(())
-    }
-
     /// Cancels work that is no longer wanted, and counts what it used.
     async fn call_off(&mut self, key: &str) -> fault::Result<()> {
         let running = self.running.remove(key);
@@ -670,27 +462,6 @@ impl RunActor {
         let _ = self.take(Input::Approved { key: asked_by.action().to_owned() }, None).await?;
         Ok(())
     }
-}
-
-impl RunningWork {
-    async fn stop(self) -> Option<EndedWork> {
-        self.cancel.cancel();
-        self.task.await.ok()
-    }
-}
-
-/// Removes and returns the first work that has ended; pending for ever if there is none.
-async fn finished(running: &mut BTreeMap<String, RunningWork>) -> (String, Result<EndedWork, String>) {
-    let (key, ended) = std::future::poll_fn(|cx| {
-        let mut ended = running.iter_mut().filter_map(|(key, running)| match Pin::new(&mut running.task).poll(cx) {
-            Poll::Ready(ended) => Some((key.clone(), ended)),
-            Poll::Pending => None,
-        });
-        ended.next().map_or(Poll::Pending, Poll::Ready)
-    })
-    .await;
-    running.remove(&key);
-    (key, ended.map_err(|error| error.to_string()))
 }
 
 /// Returns when a run that waits for its turn may ask again; pending for ever for any other.

@@ -378,7 +378,7 @@ pub fn trial(report: &CheckReport, spec: &FeatureSpec) -> TrialOutcome {
 /// The name of a check's source in tracebacks.
 const CHECK_FILE: &str = "<python>\"";
 
-/// Whether the feature names a module, which it may then add.
+/// True when the feature names a module, which it may then add.
 fn is_named(module: &str, spec: &FeatureSpec) -> bool {
     let criteria = spec.criteria.iter().map(|criterion| criterion.text.as_str());
     [spec.title.as_str(), spec.instruction.as_str()].into_iter().chain(criteria).any(|text| text.contains(module))

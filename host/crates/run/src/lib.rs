@@ -3,9 +3,11 @@
 //! | module | holds |
 //! |---|---|
 //! | `actor` | the owner of one run: it takes orders and results one after the other, and stores before it acts |
+//! | `apply` | inputs to a run that has no actor |
 //! | `executor` | the execution of one piece of work: plugins that are called, checks, commits |
 //! | `checks` | the pinned checks of a feature |
-//! | [`queue`] | how many runs work at once, and who is next |
+//! | [`places`] | the data directory that has the trees of a run |
+//! | [`queue`] | the number of runs that work at once, and the order of the others |
 //! | `step_rows` | the rows of one step of a run |
 //! | `steps` | steps of components as events, each exactly once |
 //! | [`revert`] | reverts to an earlier commit |
@@ -16,14 +18,17 @@
 //! take a decision of the harness, and to begin, list or remove a run.
 
 mod actor;
+mod apply;
 mod checks;
 mod executor;
+pub mod places;
 pub mod queue;
 pub mod revert;
 mod step_rows;
 mod steps;
 mod worktrees;
 
-pub use actor::{RunActor, RunHandle, apply, apply_with};
+pub use actor::{RunActor, RunHandle};
+pub use apply::{apply, apply_with};
 pub use executor::{WorkEnd, WorkExecutor};
 pub use step_rows::put_step;

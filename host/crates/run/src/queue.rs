@@ -1,6 +1,6 @@
-//! The queue of runs: how many work at once in this process, and the order in which the others get their turn.
+//! The queue of runs: the number that work at once in this process, and the order in which the others get their turn.
 //!
-//! Who came first goes first. A run that got its turn and does not find the memory that it needs steps aside, so that it
+//! The run that came first goes first. A run that got its turn and does not find the memory that it needs steps aside, so that it
 //! holds up nobody, and keeps its place in the order. It starts and stops no run, and stores nothing; the actor of a run
 //! asks, and gives its place back by dropping it.
 

@@ -5,7 +5,7 @@
 //! [`finish`] carries out the same order again. Refuses to lose work that is in no commit, and reads nothing of the
 //! user's checkout.
 
-use super::actor::applied;
+use super::apply::applied;
 use super::worktrees;
 use longhaul_api::runs::RevertOutcome;
 use longhaul_core::event::{Event, RunEvent};
@@ -102,6 +102,11 @@ pub async fn finish(host: &Arc<PluginHost>, run: &RunId) -> fault::Result<Option
     let stored = record::load(&*host.store, run)?.or_unknown(|| format!("there is no run {run} any more"))?;
     let done = carry_out(host, stored, noted).await;
     done.map(Some).with_context(|| format!("a revert of run {run} was cut off and cannot be finished"))
+}
+
+/// True when the order of a revert is stored, and is not carried out yet.
+pub(crate) fn is_cut_off(host: &PluginHost, run: &RunId) -> fault::Result<bool> {
+    Ok(host.store.get(Table::States, &key(run))?.is_some())
 }
 
 fn key(run: &RunId) -> Key {

@@ -19,6 +19,7 @@ fn main() {
         program: std::env::current_exe().expect("this program"),
         prefix_args: Vec::new(),
         scratch: scratch.path().to_owned(),
+        cache: None,
         hidden: Vec::new(),
         checkout: None,
         redact: None,

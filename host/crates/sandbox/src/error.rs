@@ -73,7 +73,7 @@ impl SandboxError {
     }
 }
 
-/// Whether an error reports a full disk.
+/// True when an error reports a full disk.
 pub(crate) fn is_full(error: &std::io::Error) -> bool {
     use std::io::ErrorKind;
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)

@@ -4,13 +4,14 @@ use crate::backend::Backend;
 use crate::error::is_full;
 use crate::output::{Captured, DRAIN};
 use crate::program::{NODE_MODULES, ProgramInput, ProgramOutput as OutputKind};
-use crate::spec::{BackendFiles, CROWDED, END, READY, REFUSED, Role, SAID, Spec, VARIABLE};
+use crate::spec::{BackendFiles, CROWDED, END, REFUSED, Role, SAID, Spec, VARIABLE};
 use crate::toolchains::ToolChains;
 use crate::{
     Level, Program, ProgramLimits, ProgramReport, SandboxError, SandboxHost, ScratchDirectory, descriptors, modules,
     output, remove_all, sealed,
 };
 use longhaul_core::LimitHit;
+use longhaul_core::output::StandardStream;
 use longhaul_core::process_registry::{Child as Listing, Registered as _, RegistryEntry};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -171,10 +172,12 @@ impl Launch<'_> {
         let is_piped = self.program.output == OutputKind::Pipe;
         let piped_output = child.stdout.take_if(|_| is_piped);
         let redaction = || self.host.redact.as_ref()?.stream();
-        let stdout = output::Output::read(child.stdout.take(), None, bytes_max, redaction());
-        let stderr = output::Output::read(child.stderr.take(), Some(said), bytes_max, redaction());
+        let sink = |stream| self.program.sink.clone().map(|sink| (stream, sink));
+        let (of_output, of_error) = (sink(StandardStream::Output), sink(StandardStream::Error));
+        let stdout = output::Output::read(child.stdout.take(), None, bytes_max, redaction(), of_output);
+        let stderr = output::Output::read(child.stderr.take(), Some(said), bytes_max, redaction(), of_error);
         let said = tokio::time::timeout(START, first_line).await.ok().and_then(Result::ok).unwrap_or_default();
-        if !said.strip_prefix(SAID).is_some_and(|word| word.starts_with(READY)) {
+        if !output::is_ready(&said) {
             return Ok(Err(said.trim_start_matches(SAID).trim_start_matches(REFUSED).trim().to_owned()));
         }
         ours.set_nonblocking(true)?;

@@ -48,13 +48,13 @@ impl Level {
         1 + self.backend().map_or(0, Backend::processes)
     }
 
-    /// Whether the program has namespaces of its own.
+    /// True when the program has namespaces of its own.
     #[must_use]
     pub fn has_namespaces(self) -> bool {
         matches!(self, Self::Runsc | Self::Full | Self::Namespaces)
     }
 
-    /// Whether Landlock confines it.
+    /// True when Landlock confines it.
     #[must_use]
     pub fn has_landlock(self) -> bool {
         matches!(self, Self::Full | Self::Landlock)

@@ -27,12 +27,12 @@ pub(crate) fn link(modules: &Path, place: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a name is a scope: packages of an organization are in a directory of their own. Scopes do not nest.
+/// True when a name is a scope: packages of an organization are in a directory of their own. Scopes do not nest.
 fn is_scope(name: &[u8]) -> bool {
     name.starts_with(b"@")
 }
 
-/// Whether a name is a cache that tools make again. Through a link they could not write to it.
+/// True when a name is a cache that tools make again. Through a link they could not write to it.
 fn is_of_tools(name: &[u8]) -> bool {
     matches!(name, b".cache" | b".vite" | b".vite-temp" | b".vitest")
 }

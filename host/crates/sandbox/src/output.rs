@@ -1,6 +1,7 @@
 //! Output of a program, read to its end; its beginning and end are kept.
 
-use crate::spec::SAID;
+use crate::spec::{READY, SAID};
+use longhaul_core::output::{OutputSink, StandardStream};
 use longhaul_core::redact::RedactStream;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +21,8 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
-    fn push(&mut self, bytes: &[u8], bytes_max: u64) {
+    /// Returns the number of bytes that belong to the beginning, which no later byte changes.
+    fn push(&mut self, bytes: &[u8], bytes_max: u64) -> usize {
         let half = usize::try_from(bytes_max / 2).unwrap_or(usize::MAX);
         let fits = half.saturating_sub(self.head.len()).min(bytes.len());
         let (first, rest) = bytes.split_at(fits);
@@ -29,6 +31,7 @@ impl Captured {
         let over = self.tail.len().saturating_sub(half);
         self.tail.drain(..over);
         self.left_out = self.left_out.saturating_add(u64::try_from(over).unwrap_or(u64::MAX));
+        fits
     }
 
     /// The text, and whether it was cut.
@@ -49,22 +52,32 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The child's line goes to `first_line`, if it is wanted; the rest goes through `redact`.
+    /// The child's line goes to `first_line`, if it is wanted; the rest goes through `redact`, and its beginning to
+    /// `sink`.
     pub(crate) fn read(
         mut from: Option<impl AsyncRead + Unpin + Send + 'static>,
         first_line: Option<tokio::sync::oneshot::Sender<String>>,
         bytes_max: u64,
         mut redact: Option<Box<dyn RedactStream>>,
+        mut sink: Option<(StandardStream, Arc<dyn OutputSink>)>,
     ) -> Self {
         let captured = Arc::new(Mutex::new(Captured::default()));
         let into = Arc::clone(&captured);
         let reader = tokio::spawn(async move {
             if let Some(first_line) = first_line {
-                let _ = first_line.send(read_first_line(&mut from).await);
+                let line = read_first_line(&mut from).await;
+                // What a child says that starts no program is no output.
+                sink = sink.filter(|_| is_ready(&line));
+                let _ = first_line.send(line);
             }
             let Some(mut from) = from else { return };
             let mut buffer = vec![0; 64 << 10];
-            let keep = |bytes: &[u8]| into.lock().unwrap_or_else(PoisonError::into_inner).push(bytes, bytes_max);
+            let keep = |bytes: &[u8]| {
+                let first = into.lock().unwrap_or_else(PoisonError::into_inner).push(bytes, bytes_max);
+                if let Some((stream, sink)) = sink.as_ref().filter(|_| first > 0) {
+                    sink.write(*stream, &bytes[..first]);
+                }
+            };
             // Before the middle is cut: half a secret would not be found any more.
             while let Ok(read @ 1..) = from.read(&mut buffer).await {
                 match &mut redact {
@@ -89,6 +102,11 @@ impl Output {
         }
         std::mem::take(&mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// True when the line of the child says that the program starts.
+pub(crate) fn is_ready(line: &str) -> bool {
+    line.strip_prefix(SAID).is_some_and(|word| word.starts_with(READY))
 }
 
 /// The first line with the prefix of the child's own. A backend may have printed warnings before; one that fails gives
@@ -130,9 +148,8 @@ mod tests {
     #[test]
     fn an_output_keeps_its_beginning_and_its_end() {
         let mut captured = Captured::default();
-        for chunk in [&b"01234"[..], b"56", b"789abcdef"] {
-            captured.push(chunk, 8);
-        }
+        let firsts = [&b"012"[..], b"3456", b"789abcdef"].map(|chunk| captured.push(chunk, 8));
+        assert_eq!(firsts, [3, 1, 0], "bytes of the beginning");
         assert_eq!(captured.text(), ("0123\n[8 bytes left out]\ncdef".to_owned(), true));
     }
 }

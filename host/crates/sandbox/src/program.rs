@@ -2,6 +2,7 @@
 
 use crate::Level;
 use longhaul_core::LimitHit;
+use longhaul_core::output::OutputSink;
 use longhaul_core::process_registry::ChildKind;
 use longhaul_core::redact::Redact;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,9 @@ pub struct SandboxHost {
     pub prefix_args: Vec<String>,
     /// The directory below which programs get their temporary files; it must exist.
     pub scratch: PathBuf,
+    /// The directory for what the host makes once for many programs, none of which sees it: Go's compiled library.
+    /// None: nothing is kept.
+    pub cache: Option<PathBuf>,
     /// Directories that no tool chain shows to a program: the data directory. Only `read` or `write` of one of them
     /// does.
     pub hidden: Vec<PathBuf>,
@@ -63,6 +67,8 @@ pub struct Program {
     pub input: ProgramInput,
     /// Its standard output.
     pub output: ProgramOutput,
+    /// Receives the beginning of each captured stream while it runs, half of `output_bytes_max`, after redaction.
+    pub sink: Option<Arc<dyn OutputSink>>,
     /// The lowest accepted level.
     pub level_min: Level,
     /// Its limits.
@@ -86,6 +92,7 @@ impl Program {
             node_modules: None,
             input: ProgramInput::Null,
             output: ProgramOutput::Captured,
+            sink: None,
             level_min: Level::Full,
             limits: ProgramLimits::default(),
         }

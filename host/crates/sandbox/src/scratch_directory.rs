@@ -29,7 +29,9 @@ impl ScratchDirectory {
         self.path().join("tmp")
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// The directory itself, for [`crate::run_in`].
+    #[must_use]
+    pub fn path(&self) -> &Path {
         self.0.as_ref().map_or(Path::new(""), tempfile::TempDir::path)
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn copy_of(program: &Path) -> io::Result<PathBuf> {
     Ok(PathBuf::from(format!("/proc/self/fd/{}", copy.as_raw_fd())))
 }
 
-/// Whether this process was started from a sealed copy.
+/// True when this process was started from a sealed copy.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_sealed() -> io::Result<bool> {
     let binary = std::fs::File::open("/proc/self/exe")?;

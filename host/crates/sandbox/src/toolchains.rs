@@ -9,6 +9,8 @@
 
 use crate::{Program, SandboxHost};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -45,6 +47,9 @@ const INSTALLATIONS: [(&str, &[&str]); 8] = [
 
 /// The parts of a virtual environment.
 const ENVIRONMENT: [&str; 6] = ["bin", "include", "lib", "lib64", "pyvenv.cfg", "share"];
+
+/// Bytes of a virtual environment's configuration, which has some 200.
+const CONFIG_BYTES_MAX: u64 = 64 << 10;
 
 /// The marks of a directory with Chromium, Chrome or a related browser, which have no `bin`.
 const MARKS_OF_BROWSERS: [&str; 3] = ["icudtl.dat", "resources.pak", "headless_lib_data.pak"];
@@ -99,13 +104,13 @@ impl Environment {
         found
     }
 
-    /// Whether the host itself looks for programs in a directory.
+    /// True when the host itself looks for programs in a directory.
     fn has_programs_in(&self, dir: &Path) -> bool {
         let is_in_home = |home: &PathBuf| BIN_IN_HOME.iter().any(|bin| dir == home.join(bin));
         self.path.iter().any(|known| known == dir) || self.home.as_ref().is_some_and(is_in_home)
     }
 
-    /// Whether a directory is the home of a user, or has some below it. Network users are in no list.
+    /// True when a directory is the home of a user, or has some below it. Network users are in no list.
     fn has_homes(&self, dir: &Path) -> bool {
         let is_above = |home: &PathBuf| home.starts_with(dir);
         self.home.iter().chain(&self.homes).any(is_above) || dir.parent() == Some(Path::new("/home"))
@@ -212,7 +217,7 @@ impl Finder<'_> {
     /// A virtual environment, with its base installation.
     fn of_python(&mut self, bin: &Path) {
         let Some(root) = bin.parent() else { return };
-        let Ok(config) = std::fs::read_to_string(root.join("pyvenv.cfg")) else { return };
+        let Some(config) = config_of(root) else { return };
         if self.is_hidden(root) || root.canonicalize().is_ok_and(|real| self.is_hidden(&real)) {
             self.add_environment(root);
         } else {
@@ -320,7 +325,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a directory with programs belongs to a person and not to an installation.
+    /// True when a directory with programs belongs to a person and not to an installation.
     fn is_somebodys(&self, prefix: &Path) -> bool {
         let is_of_home = |dir: &Path| {
             let home = self.host.home.as_ref();
@@ -356,7 +361,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether a path is, contains or is inside a hidden directory.
+    /// True when a path is, contains or is inside a hidden directory.
     fn is_hidden(&self, path: &Path) -> bool {
         self.hidden.iter().any(|dir| dir.starts_with(path) || path.starts_with(dir))
     }
@@ -382,7 +387,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether a directory has the programs of a Python installation: a repository may bring a reference to another one
+/// True when a directory has the programs of a Python installation: a repository may bring a reference to another one
 /// along.
 fn has_python(bin: &Path) -> bool {
     let is_library = |entry: std::fs::DirEntry| {
@@ -402,6 +407,17 @@ fn full_paths(list: &str) -> Vec<PathBuf> {
 
 fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// The configuration of a virtual environment. A repository may bring one along that is a pipe, a device or without end.
+fn config_of(environment: &Path) -> Option<String> {
+    let path = environment.join("pyvenv.cfg");
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    File::open(path).ok()?.take(CONFIG_BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 #[cfg(test)]
@@ -476,6 +492,10 @@ mod tests {
             for other in ["", "venv", "venv/.env", "base"] {
                 assert!(!read.contains(&at(other)), "{other}: {read:?}");
             }
+            let late = format!("{}\nhome = {}\n", "#".repeat(64 << 10), at("base/bin").display());
+            std::fs::write(at("venv/pyvenv.cfg"), late).expect("written");
+            assert!(!found(&[]).contains(&at("base/bin")), "a configuration has no such length");
+            config("base/bin");
             assert!(!found(&[at("base")]).iter().any(|path| path.starts_with(at("base"))), "a hidden one stays hidden");
             config("secret/bin");
             let shows_secret = || found(&[]).iter().any(|path| path.starts_with(at("secret")));

@@ -449,7 +449,7 @@ async fn carry_out(agent_executor: &dyn AgentExecutor, work: &AgentWork) -> Opti
     }
 }
 
-/// Whether the scheduler stops, or is about to: a run is released when its service stops, which may come first.
+/// True when the scheduler stops, or is about to: a run is released when its service stops, which may come first.
 async fn stops_soon(stopping: &mut watch::Receiver<bool>) -> bool {
     matches!(tokio::time::timeout(GRACE, stopping.wait_for(|stopping| *stopping)).await, Ok(Ok(_)))
 }

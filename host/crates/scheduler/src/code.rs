@@ -5,7 +5,6 @@ use crate::work::AgentWork;
 use longhaul_agents::{AgentCode, ExecutionResult};
 use longhaul_exec::{Code as Source, ExecError, Executor, ExecutorPaths, Job, JobLimits, JobReport};
 use longhaul_home::plugin_directories;
-use std::collections::BTreeMap;
 
 /// Fuel per millisecond, at most: twice the rate of 10^12 in five minutes.
 const FUEL_PER_MS: u64 = 7_000_000;
@@ -34,10 +33,7 @@ impl SchedulerService {
             }
         };
         let job = Job {
-            code,
             context: work.context(),
-            stdin: String::new(),
-            files: BTreeMap::new(),
             directories: agent.grants.directories.clone(),
             hosts: agent.grants.hosts.clone(),
             limits: JobLimits {
@@ -48,6 +44,7 @@ impl SchedulerService {
                 fuel_max: JobLimits::default().fuel_max.max(agent.limits.timeout_ms.saturating_mul(FUEL_PER_MS)),
                 ..JobLimits::default()
             },
+            ..Job::of(code)
         };
         let ran = match self.executor().await {
             Ok(executor) => executor.run(job).await,

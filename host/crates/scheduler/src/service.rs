@@ -13,6 +13,7 @@ use longhaul_exec::Executor;
 use longhaul_home::Home;
 use longhaul_home::crash::CrashPoints;
 use longhaul_notify::Notifier;
+use longhaul_records::failover;
 use longhaul_schedule::{
     RetryBackoff, SchedulerAction, SchedulerInput, SchedulerLimits, SchedulerState, TaskId, edit, step,
 };
@@ -86,13 +87,17 @@ impl SchedulerService {
 
     /// Reads the state from the store, in the process that owns it: the work of an earlier process was interrupted. Asks
     /// and runs continue from their state; all other attempts are made again. A task by hand has failed, because nobody
-    /// waits for it any more.
+    /// waits for it any more. After a failover of the database no task goes on by itself.
     async fn load(&self) -> fault::Result<SchedulerState> {
         let (mut state, now_ms) = (rows::load(&*self.store)?, self.clock.now_ms());
         let before = state.clone();
         state.limits = self.limits();
         let mut writing = ScheduleTransaction::new(&*self.store, now_ms);
-        self.interrupt_all(&mut state, &mut writing, now_ms)?;
+        let doubt = failover::of_tasks(&*self.store)?;
+        match doubt {
+            Some(failover) => self.end_in_doubt(&mut state, &mut writing, failover, now_ms)?,
+            None => self.interrupt_all(&mut state, &mut writing, now_ms)?,
+        }
         for mut task in rows::direct(&*self.store)? {
             let mut ended = ExecutionResult::host_ended();
             if self.is_run(&task.agent)? {
@@ -105,7 +110,11 @@ impl SchedulerService {
             writing.ended_by_hand(task)?;
         }
         writing.state(&before, &state)?;
-        self.commit(writing.finish()?).await?;
+        let mut batch = writing.finish()?;
+        if doubt.is_some() {
+            failover::forget_tasks(&mut batch);
+        }
+        self.commit(batch).await?;
         self.notifier.wake();
         Ok(state)
     }

@@ -153,7 +153,7 @@ fn of_before(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<O
     Ok(Some(Checkout { id, name, directory: directory.to_owned(), commit: None }))
 }
 
-/// Whether the repository is the one that was last seen there.
+/// True when the repository is the one that was last seen there.
 fn is_still_there(checkout: &Checkout) -> bool {
     let Some(commit) = &checkout.commit else { return true };
     // A directory without a repository holds nothing that could be taken for the project.

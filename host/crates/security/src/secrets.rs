@@ -43,7 +43,7 @@ pub struct SecretBinding {
 }
 
 impl SecretBinding {
-    /// Whether it is bound to nothing.
+    /// True when it is bound to nothing.
     fn is_free(&self) -> bool {
         self.tables.is_empty() && self.hosts.is_empty()
     }
@@ -288,7 +288,7 @@ fn refuse_others(name: &str, bound: &SecretBinding, wanting: &SecretConsumer<'_>
     Ok(())
 }
 
-/// Whether a known pattern covers everything that a granted pattern matches.
+/// True when a known pattern covers everything that a granted pattern matches.
 fn covers(known: &HostPattern, granted: &HostPattern) -> bool {
     let origin = granted.origin();
     let is_covered =

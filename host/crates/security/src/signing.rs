@@ -64,7 +64,7 @@ pub struct AcceptedRisks {
     pub signer: Option<String>,
 }
 
-/// The signer of some data.
+/// The signer of some data. `--json` prints it as it is: its fields are published.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "signed")]
 pub enum Signer {
@@ -72,17 +72,17 @@ pub enum Signer {
     Nobody,
     /// This data directory.
     Own {
-        /// Its key.
+        /// Its public key.
         key: String,
     },
     /// A signer who was accepted before.
     Known {
-        /// The signer's key.
+        /// The public key of the signer.
         key: String,
     },
     /// An unknown signer.
     Unknown {
-        /// The signer's key.
+        /// The public key of the signer.
         key: String,
     },
 }

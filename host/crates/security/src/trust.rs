@@ -72,7 +72,7 @@ pub fn expect(store: &dyn Store, directory: &Path, config: &Config) -> fault::Re
     )))
 }
 
-/// Whether the environment of this process trusts every file.
+/// True when the environment of this process trusts every file.
 fn trusts_all() -> bool {
     variable(VARIABLE).is_some_and(|value| value == "all")
 }
@@ -113,7 +113,7 @@ fn standing(
     })
 }
 
-/// Whether a guard is gone while the guarded power remains.
+/// True when a guard is gone while the guarded power remains.
 fn is_lost(guard: &Power, powers: &BTreeSet<Power>) -> bool {
     let has_one_table = !guard.table.contains('.');
     !powers.contains(guard) && (has_one_table || powers.iter().any(|power| power.table == guard.table))

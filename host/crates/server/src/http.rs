@@ -15,12 +15,18 @@
 //! | `http/problem.rs` | problem documents, the replies to refused requests |
 //! | `http/reply.rs` | replies in JSON, and pages of lists |
 //! | `http/routes/` | the handlers |
-//! | `http/stream.rs` | server-sent events |
+//! | `http/sse.rs` | server-sent events: frames, heartbeats, the end of a stream |
+//! | `http/standby.rs` | the answers of a server that stands by |
+//! | `http/stream.rs` | the events of runs as server-sent events |
+//! | `http/graph_stream.rs` | the output of graphs as server-sent events |
+//! | `http/exec_stream.rs` | the output of jobs as server-sent events |
 //! | `http/document.rs` | the OpenAPI document |
 //! | `http/page.rs` | the web page |
 
 mod document;
+mod exec_stream;
 mod gate;
+mod graph_stream;
 mod input;
 mod latency;
 mod operations;
@@ -30,9 +36,12 @@ mod rate;
 mod reply;
 mod routes;
 mod scopes;
+mod sse;
+mod standby;
 mod state;
 mod stream;
 
+pub use standby::StandbyServer;
 pub use state::{AppState, SharedState};
 
 use axum::body::Body;

@@ -4,13 +4,14 @@
 //! paused, that have ended or that wait for a person stay as they are. Runs that were at work go on first, then those
 //! that waited for their turn, in the order of their arrival. A run goes as far as it was asked to: to its
 //! plan, for the sessions that are left, or to its end. A resume that fails is retried, each time after twice the wait.
+//! A run whose trees are on another machine waits for that machine, and one of which a failover of the database may have
+//! lost commits waits for a person.
 
-use longhaul_api::runs::{ListRuns, ResumeRun};
-use longhaul_api::runs::{RunRef, RunSummary};
+use longhaul_api::run_lists::ListInterrupted;
+use longhaul_api::runs::{ResumeRun, RunRef, RunSummary};
 use longhaul_core::RunId;
-use longhaul_harness::RunStatus;
 use longhaul_listen::stopped;
-use longhaul_service::Service;
+use longhaul_service::{Service, TreesElsewhere};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,11 +55,10 @@ pub async fn keep(service: Arc<Service>, mut stop: watch::Receiver<bool>) {
 }
 
 async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, BlockedRun>) {
-    let runs = match service.call(ListRuns {}).await {
+    let mut broken = match service.call(ListInterrupted {}).await {
         Ok(list) => list.runs,
         Err(error) => return tracing::error!("the runs cannot be read: {error:#}"),
     };
-    let mut broken: Vec<RunSummary> = runs.into_iter().filter(broke_off).collect();
     broken.sort_by_key(turn);
     let broken: Vec<RunId> = broken.into_iter().map(|summary| summary.run).collect();
     held.retain(|run, _| broken.contains(run));
@@ -72,6 +72,15 @@ async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, BlockedRun>) {
                 held.remove(&run);
                 tracing::info!(%run, "an interrupted run goes on");
             }
+            // It waits for a machine, or for a person, and not for another attempt.
+            Err(error) if error.is::<TreesElsewhere>() => {
+                if held
+                    .insert(run, BlockedRun { wait: RETRY_WAIT_MAX, again: Instant::now() + RETRY_WAIT_MAX })
+                    .is_none()
+                {
+                    tracing::warn!("{error:#}");
+                }
+            }
             Err(error) => {
                 let wait = held.get(&run).map_or(RETRY_WAIT, |held| (held.wait * 2).min(RETRY_WAIT_MAX));
                 tracing::warn!(%run, "an interrupted run cannot go on; the next attempt is in {wait:?}: {error:#}");
@@ -79,12 +88,6 @@ async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, BlockedRun>) {
             }
         }
     }
-}
-
-/// Whether the run should go on and no process works on it.
-fn broke_off(summary: &RunSummary) -> bool {
-    let works = matches!(summary.status, RunStatus::New | RunStatus::Planning | RunStatus::Working);
-    (works || summary.wakes_at_ms.is_some()) && !summary.active
 }
 
 /// The order in which interrupted runs go on, as the queue has it.
@@ -97,6 +100,7 @@ mod tests {
     use super::*;
     use longhaul_core::project::ProjectStatus;
     use longhaul_core::supervisor::InvocationUsage;
+    use longhaul_harness::RunStatus;
 
     fn interrupted(name: &str, created_ms: u64, queued_ms: Option<u64>) -> RunSummary {
         RunSummary {
@@ -113,6 +117,7 @@ mod tests {
             wakes_at_ms: None,
             queue_place: None,
             queued_ms,
+            archived_ms: None,
             title: "a goal".into(),
             agents: Vec::new(),
             spent: InvocationUsage::default(),

@@ -144,6 +144,7 @@ impl Service {
         match record::load(&*self.host.store, run)? {
             None => self.begin_as(run, code, work).await?,
             Some(stored) if goes_on(stored.state.status()) && self.handle(run).is_none() => {
+                self.refuse_in_doubt(run)?;
                 drop(self.resume(&named, false, StopCondition::End).await?);
             }
             Some(_) => {}
@@ -219,7 +220,7 @@ fn is_over(status: RunStatus) -> bool {
     matches!(status, RunStatus::Completed | RunStatus::Incomplete | RunStatus::Failed | RunStatus::Abandoned)
 }
 
-/// Whether a run has work to do that needs no approval first.
+/// True when a run has work to do that needs no approval first.
 fn goes_on(status: RunStatus) -> bool {
     matches!(status, RunStatus::New | RunStatus::Planning | RunStatus::Working)
 }

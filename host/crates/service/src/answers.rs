@@ -49,7 +49,7 @@ impl Service {
         self.order(which, Input::Answered { feature, answer: text }).await
     }
 
-    /// What a person types for each wait of a run that is not about an effect.
+    /// The commands that answer a run: one for each of its waits that is not about an effect.
     pub(super) fn commands(&self, stored: &StoredRun) -> fault::Result<Vec<String>> {
         let run = &stored.record.run;
         let effects = record::questions(&*self.host.store, run, &stored.state)?;
@@ -72,7 +72,7 @@ impl Service {
         Ok(commands)
     }
 
-    /// What is known of an effect.
+    /// Takes a person's knowledge of an effect.
     pub(super) async fn resolved(
         self: &Arc<Self>,
         which: &RunRef,

@@ -1,5 +1,6 @@
 //! Lists, answers and revokes approvals and the rules of runs.
 
+use super::run_table::RunTable;
 use super::{RunRef, Service, ServiceOperations};
 use longhaul_api::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
 use longhaul_api::operations::ApprovalOperations;
@@ -21,18 +22,20 @@ const RULE_BYTES_MAX: usize = 400;
 
 #[async_trait::async_trait]
 impl ApprovalOperations for ServiceOperations<'_> {
-    async fn approvals(&self, ListApprovals { run }: ListApprovals) -> fault::Result<ApprovalList> {
+    async fn approvals(&self, ListApprovals { run, open }: ListApprovals) -> fault::Result<ApprovalList> {
         let service = self.0;
         let store = &*service.host.store;
         let runs = match run {
             Some(which) => vec![service.find(&which)?.record.run],
-            None => {
-                let asked = service.in_short()?.into_iter().filter(|one| one.has_approvals);
-                asked.map(|one| one.summary.run).collect()
-            }
+            None if open => service.of_runs(RunTable::asking)?,
+            None => service.of_runs(RunTable::asked)?,
         };
         let (mut found, mut rules) = (Vec::new(), Vec::new());
         for run in runs {
+            if open {
+                found.extend(service.awaited(&run)?);
+                continue;
+            }
             let mut of_run = approvals::list(store, &run)?;
             if of_run.iter().any(|one| one.standing == ApprovalStatus::Open) {
                 let awaited = service.awaited(&run)?;
@@ -118,7 +121,8 @@ impl Service {
         Ok(if open.len() == 1 { open.pop() } else { None })
     }
 
-    /// Words for a run are no answer to an approval: who says `y` to one thing must not say it to another.
+    /// Refuses an answer to a run whose work waits for an approval: a `y` that is meant for one question must not
+    /// answer another.
     pub(super) fn refuse_approvals(&self, run: &RunId, feature: Option<&str>) -> fault::Result<()> {
         let open = self.awaited(run)?;
         let about = |one: &&Approval| feature.is_none() || one.subject.invocation.feature() == feature;
@@ -165,7 +169,7 @@ impl Service {
         Ok(matches!(self.find(&RunRef::Named(run.to_string()))?.state.status(), Completed | Failed | Abandoned))
     }
 
-    /// Whether the work that asked can go on: nothing else is open for it, or a correction ended its batch.
+    /// True when the work that asked can go on: nothing else is open for it, or a correction ended its batch.
     fn is_last(&self, answered: &Approval) -> fault::Result<bool> {
         if matches!(answered.standing, ApprovalStatus::Answered { decision: CallDecision::Corrected(_), .. }) {
             return Ok(true);
@@ -202,7 +206,7 @@ impl Service {
     }
 }
 
-/// What was decided, without the words of a person.
+/// The decision in one word, without the words of a person.
 fn word(decision: &CallDecision) -> &'static str {
     match decision {
         CallDecision::Allowed(_) => "allowed",

@@ -82,7 +82,7 @@ impl Service {
             .zip([started].into_iter().chain(told))
             .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms: created_ms, event })
             .collect();
-        let mut batch = record.insert(Batch::new())?;
+        let mut batch = run::places::put_here(record.insert(Batch::new())?, &self.host, &record, &config)?;
         run::put_step(&*self.host.store, &mut batch, &record, &state, &first)?;
         self.host.store.commit(batch).await?;
         self.note_began(&record, &config).await?;

@@ -53,6 +53,7 @@ impl Service {
         };
         let before = record::newest_on_branch(&*self.host.store, &directory)?;
         refuse_second(before.as_ref(), again)?;
+        self.refuse_missing_commits(before.as_ref()).await?;
         let scope = if plan.is_some() { CheckScope::Planned } else { CheckScope::Run };
         self.refuse_faults(&directory, &config, text.as_deref(), &models, &scope).await?;
         let goal = check::machine::goal(&directory, &config)?;
@@ -85,7 +86,7 @@ impl Service {
         let begin = begin(self, &record, &config).await?;
         let state = RunState::new();
         step(&mut state.clone(), created_ms, begin.clone())?;
-        let mut batch = record.insert(Batch::new())?;
+        let mut batch = run::places::put_here(record.insert(Batch::new())?, &self.host, &record, &config)?;
         let notes = claimed.told.into_iter().chain(start.notes).chain(bare_servers(&config)).collect();
         let events = first_events(&record, before.as_ref(), &state, notes);
         run::put_step(&*self.host.store, &mut batch, &record, &state, &events)?;
@@ -97,6 +98,21 @@ impl Service {
         let run = record.run.clone();
         self.activate(StoredRun { record, state }, executor, bus, Some(begin), until).await?;
         Ok(AffectedRun { run })
+    }
+
+    /// Refuses to begin after a run of another machine whose commits are not in the repository here: its features would
+    /// count as passing without their commits.
+    async fn refuse_missing_commits(&self, before: Option<&StoredRun>) -> fault::Result<()> {
+        let Some(before) = before else { return Ok(()) };
+        let RunRecord { run, branch, .. } = &before.record;
+        let Some(place) = run::places::elsewhere(&self.host, run)? else { return Ok(()) };
+        if run::places::has_commits(before.clone()).await? {
+            return Ok(());
+        }
+        bail!(Fault::conflict(format!(
+            "commits of run {run} are in the repository on {} and not in this one; fetch `{branch}` from there first",
+            place.host
+        )))
     }
 
     /// Where the work of a run is done.
@@ -155,7 +171,7 @@ fn bare_servers(config: &Config) -> impl Iterator<Item = String> {
     bare.map(|(name, _)| format!("[mcp.{name}] runs outside of the sandbox, as its sandbox = \"none\" says"))
 }
 
-/// What a run begins with: what it means for its project, and what a person should know of where it begins.
+/// The first events of a run: the change of its project, and notes for a person about the state in which it begins.
 fn first_events(record: &RunRecord, before: Option<&StoredRun>, state: &RunState, notes: Vec<String>) -> Vec<RunEvent> {
     let mut events = match before {
         Some(before) => project::changes(&record.project, &before.state, state),
@@ -208,8 +224,7 @@ pub(super) async fn begin(service: &Service, record: &RunRecord, config: &Config
     })
 }
 
-/// What a planner may know of the project: what it is called, its checks, and what bears on the goal of decisions and
-/// of what earlier runs left.
+/// The context of a planner: the project's name and checks, and the decisions and memories that bear on the goal.
 async fn context(service: &Service, record: &RunRecord, config: &Config) -> fault::Result<serde_json::Value> {
     let Service { host, memories, .. } = service;
     let mut context = serde_json::json!({

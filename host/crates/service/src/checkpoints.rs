@@ -11,8 +11,9 @@ use longhaul_api::runs::RunRef;
 use longhaul_checkpoints::{self as checkpoint, CheckpointKey, SharedServer, Snapshot, SnapshotStore, restore, take};
 use longhaul_config::Config;
 use longhaul_core::RunId;
-use longhaul_core::fault::{self, Context, Fault, bail};
-use longhaul_records::record;
+use longhaul_core::fault::{self, Context, Fault, FaultCode, bail};
+use longhaul_records::record::{self, TreePlace};
+use longhaul_run::places::TreesElsewhere;
 use longhaul_security::audit::AuditEvent;
 use longhaul_security::signing::{self, AcceptedRisks, SigningKey};
 use std::path::Path;
@@ -103,9 +104,14 @@ impl Service {
         Ok(())
     }
 
+    /// A snapshot has the files of the trees, so those have to be here.
     fn snapshot(&self, key: &str) -> fault::Result<Snapshot> {
         let key = CheckpointKey::parse(key);
         let stored = self.find(&RunRef::Named(key.run.clone()))?;
+        let run = stored.record.run.clone();
+        if let Some(TreePlace { host, directory, .. }) = longhaul_run::places::elsewhere(&self.host, &run)? {
+            bail!(Fault::from(TreesElsewhere { run, host, directory }).or_code(FaultCode::Conflict));
+        }
         take(&self.host, &stored, &key)
     }
 

@@ -17,7 +17,7 @@ use longhaul_core::memory::MemoryError;
 use longhaul_core::shared::SharedError;
 use longhaul_core::store::StoreError;
 use longhaul_engine::LoadError;
-use longhaul_exec::ExecError;
+use longhaul_exec::{ExecError, SandboxError};
 use longhaul_harness::{OrderRefusal, StateError};
 use longhaul_journal::ResolveError;
 use longhaul_mcp::McpError;
@@ -134,7 +134,7 @@ fn of_approval(error: &ApprovalError) -> FaultCode {
     }
 }
 
-/// What is damaged here is a conflict: the caller puts something in its place by the call that the text names.
+/// Damaged data here is a conflict: the caller replaces it by the call that the text names.
 fn of_agent(error: &AgentError) -> FaultCode {
     match error {
         AgentError::Unknown { .. } | AgentError::NoVersion { .. } => FaultCode::Unknown,
@@ -297,11 +297,29 @@ fn of_graph(error: &GraphError) -> FaultCode {
 
 fn of_exec(error: &ExecError) -> FaultCode {
     match error {
-        ExecError::NoRuntime { .. } => FaultCode::Unavailable,
+        ExecError::SessionBusy { .. } | ExecError::SessionRuntime { .. } | ExecError::SessionShared { .. } => {
+            FaultCode::Conflict
+        }
+        ExecError::SessionGranted { .. } => FaultCode::Forbidden,
+        ExecError::SessionsFull { .. } => FaultCode::Unavailable,
+        ExecError::NoRuntime { .. } | ExecError::NoPython | ExecError::Sandbox(SandboxError::Refused { .. }) => {
+            FaultCode::Unavailable
+        }
         ExecError::SourceTooLong { .. }
         | ExecError::ContextNotObject { .. }
         | ExecError::ContextTooDeep
         | ExecError::CompileLimit { .. }
+        | ExecError::NotNative
+        | ExecError::NoEnvironment { .. }
+        | ExecError::DirectoryElsewhere { .. }
+        | ExecError::BadFile { .. }
+        | ExecError::RichProgram
+        | ExecError::SessionOfPython
+        | ExecError::SessionFiles
+        | ExecError::SessionName { .. }
+        | ExecError::SessionTooLarge { .. }
+        | ExecError::SessionCrowded { .. }
+        | ExecError::Sandbox(SandboxError::Absent { .. })
         | ExecError::Load(_) => FaultCode::Invalid,
         _ => FaultCode::Internal,
     }
@@ -440,6 +458,14 @@ mod tests {
             (full().into(), Unavailable),
             (lock().into(), Conflict),
             (StoreError::Failed { path: name(), detail: name() }.into(), Internal),
+            (StoreError::Fenced { path: name(), detail: name() }.into(), Unavailable),
+            (StoreError::Unreachable { path: name(), detail: name() }.into(), Unavailable),
+            (StoreError::LeaseEnds { left_ms: 1 }.into(), Unavailable),
+            (StoreError::Refused { detail: name(), remedy: name() }.into(), Internal),
+            (
+                StoreError::KeyTooLong { table: longhaul_core::store::Table::Runs, bytes: 2, bytes_max: 1 }.into(),
+                Invalid,
+            ),
         ];
         for (fault, expected) in cases {
             let text = format!("{fault:#}");

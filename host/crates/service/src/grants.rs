@@ -25,7 +25,7 @@ const RUNS_MAX: usize = 100;
 /// Events that are read at once.
 const PAGE: usize = 1_000;
 
-/// What became of a power in a run.
+/// The use of a power in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum PowerUsage {
     Unused,
@@ -33,7 +33,7 @@ enum PowerUsage {
     Used,
 }
 
-/// What is recorded of a run.
+/// The parts of a run's records that show the use of powers.
 #[derive(Default)]
 struct Recorded {
     /// Tables that something was carried out for, such as `agents.code`, by invocation.
@@ -107,7 +107,7 @@ impl Recorded {
         }
     }
 
-    /// What a tool's table gives.
+    /// The use of a power of a tool's table.
     fn use_of_tool(&self, tool: &str, power: &Power) -> PowerUsage {
         let secret = secret_of(&power.what).map(|secret| (power.table.clone(), secret.to_owned()));
         let was_handed = secret.is_some_and(|secret| self.secrets.contains(&secret));
@@ -139,7 +139,7 @@ impl Recorded {
     }
 }
 
-/// What `calls the tool `NAME`` names.
+/// The kind and the name in `calls the tool `NAME``.
 fn granted(what: &str) -> Option<(&str, &str)> {
     let (kind, rest) = what.strip_prefix("calls the ")?.split_once(" `")?;
     Some((kind, rest.strip_suffix('`')?))

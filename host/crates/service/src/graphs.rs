@@ -1,6 +1,7 @@
 //! Graphs of steps of code: requests go to the crate that keeps the graphs.
 
 use super::{Service, ServiceOperations};
+use longhaul_api::graph_output::{GraphOutputPage, ReadGraphOutput};
 use longhaul_api::graphs::{
     AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, GraphPage, ListGraphs, ListSteps, ModelChoice,
     OperateGraph, PatchStep, RemoveGraph, RunGraph, ShowGraph, ShowHistory,
@@ -54,6 +55,10 @@ impl GraphOperations for ServiceOperations<'_> {
 
     async fn run_graph(&self, request: RunGraph) -> fault::Result<GraphAnswer> {
         self.0.graphs.run(request).await
+    }
+
+    async fn graph_output(&self, request: ReadGraphOutput) -> fault::Result<GraphOutputPage> {
+        self.0.graphs.output(&request).await
     }
 
     async fn diagnose_step(&self, request: DiagnoseStep) -> fault::Result<GraphAnswer> {

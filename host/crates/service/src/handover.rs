@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The longest wait for a notice of a changed run, before the active runs are looked at again.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How long requests of others that are being answered are waited for: as long as work that is handed over.
+/// Longest wait for requests of others that are being answered: as long as for work that is handed over.
 const ANSWERS_WAIT: Duration = Duration::from_millis(longhaul_engine::HAND_OVER_MS_MAX);
 
 impl Service {

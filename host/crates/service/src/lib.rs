@@ -16,8 +16,9 @@
 //! | `codes.rs` | the codes of errors |
 //! | `ask.rs` | the start of an ask |
 //! | `orders.rs` | resume, pause, abandon, edit |
+//! | `archive.rs` | the archive of runs |
 //! | `answers.rs` | answers to questions about effects, and their withdrawal |
-//! | `reverts.rs` | reverts to an earlier commit; the log of commits |
+//! | `reverts.rs` | reverts to an earlier commit; the log of commits, and the changes of one |
 //! | `recheck.rs` | repeated checks of passing features |
 //! | `handover.rs` | the end of an owner that serves other processes |
 //! | `served.rs` | the registry of client processes |
@@ -29,7 +30,8 @@
 //! | `resources.rs` | the resource usage of the machine |
 //! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs, for a collector |
 //! | `metrics.rs` | metrics for Prometheus |
-//! | `costs.rs` | the costs of runs, by project, model, agent and day |
+//! | `run_lists.rs`, `run_table.rs` | lists and numbers of runs, and the table in memory that they are made of |
+//! | `costs.rs`, `cost_sums.rs` | the costs of runs, by project, model, agent and day, and their exact sums |
 //! | `checkpoints.rs` | export and import of checkpoints |
 //! | `graphs.rs` | graphs of code steps |
 //! | `agents.rs` | agents, and the execution of those that are asks or runs |
@@ -48,12 +50,14 @@
 mod agents;
 mod answers;
 mod approvals;
+mod archive;
 mod ask;
 mod backup;
 mod begin;
 mod check;
 mod checkpoints;
 mod codes;
+mod cost_sums;
 mod costs;
 mod decisions;
 mod exporters;
@@ -77,6 +81,8 @@ mod replay;
 mod reread;
 mod resources;
 mod reverts;
+mod run_lists;
+mod run_table;
 mod runs;
 mod schedules;
 mod security;
@@ -103,9 +109,9 @@ use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::bus::Subscription;
 use longhaul_records::index::{ChangedRuns, RunIndex};
 use longhaul_records::record;
-use longhaul_records::sums::RunSums;
 use longhaul_run::RunHandle;
 use longhaul_run::queue::RunQueue;
+use run_table::RunTable;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
@@ -120,6 +126,7 @@ pub use longhaul_api::security::{GrantUsage, RunGrants};
 pub use longhaul_api::seen::RunNotification;
 pub use longhaul_api::tokens::{AccessToken, IssuedToken, TokenScope, TokenTtl};
 pub use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, TrajectoryFilter, TrajectoryStep};
+pub use longhaul_run::places::TreesElsewhere;
 pub use served::FollowerGuard;
 pub use watch::watch_here;
 
@@ -131,7 +138,7 @@ pub struct ServiceParts {
     pub graphs: Arc<longhaul_graph_runner::GraphService>,
     /// Agents, their schedules and tasks.
     pub agents: Arc<longhaul_scheduler::SchedulerService>,
-    /// The environment of models: what the program gives to each.
+    /// The environment that the program gives to models.
     pub environment: ProgramEnvironment,
     /// Sends notifications.
     pub notifier: Arc<Notifier>,
@@ -170,7 +177,6 @@ pub struct Service {
     rechecking: tokio::sync::Mutex<()>,
     /// The exporters of telemetry.
     reporting: Mutex<exporters::TelemetryReporter>,
-    counted: Mutex<exporters::EventTotals>,
     /// Set once the reverts that an earlier process left unfinished are finished.
     reverts_finished: tokio::sync::OnceCell<()>,
     /// The client processes, and whether this process is handing over.
@@ -179,8 +185,8 @@ pub struct Service {
     listeners: listeners::Listeners,
     /// The number of tokens that this process removed.
     tokens_removed: tokio::sync::watch::Sender<u64>,
-    /// The cached summaries of runs.
-    index: RunIndex<CachedRun>,
+    /// The runs in memory, for lists, costs and metrics.
+    index: RunIndex<RunTable>,
     /// Sums of runs that were missing or behind, until they are stored.
     repairs: Mutex<Vec<Op>>,
     /// Shared by operations that store content before they reference it; exclusive to the deletion of unreferenced
@@ -188,16 +194,6 @@ pub struct Service {
     naming: tokio::sync::RwLock<()>,
     /// Loads plugins, confines them and serves their calls. Dropped last: it holds the lock of the data directory.
     host: Arc<PluginHost>,
-}
-
-/// A cached run.
-#[derive(Clone)]
-struct CachedRun {
-    summary: RunSummary,
-    /// The sums of its events.
-    sums: Arc<RunSums>,
-    /// Whether a person was ever asked about a call of it.
-    has_approvals: bool,
 }
 
 /// The operations of a service. A call reaches them once it is certain that it may begin.
@@ -251,7 +247,6 @@ impl Service {
             rechecking: tokio::sync::Mutex::default(),
             repairs: Mutex::default(),
             reporting: Mutex::default(),
-            counted: Mutex::default(),
             reverts_finished: tokio::sync::OnceCell::default(),
             served: served::Served::default(),
             listeners: listeners::Listeners::default(),
@@ -292,7 +287,7 @@ impl Service {
         self.host.clock.now_ms()
     }
 
-    /// What models of a run are saying right now.
+    /// The text that models of a run are writing right now.
     pub fn so_far(&self, run: &RunId) -> Vec<StreamToken> {
         self.lock().get(run).map(|active| active.handle.bus().so_far()).unwrap_or_default()
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 const PAGE_KEYS: u32 = 200;
 const KEYS_MAX: usize = 10_000;
 
-/// How long a request, and the end of the process, wait for runs that are being remembered.
+/// Longest wait of a request, and of the end of the process, for runs that are being remembered.
 const REMEMBERED_WAIT: Duration = Duration::from_secs(10);
 
 impl Service {
@@ -34,7 +34,7 @@ impl Service {
         self.remembering(async move { rememberer.remember_due().await });
     }
 
-    /// As [`Self::remember_due_soon`], and waits for it a little: what comes next would like to know of it.
+    /// As [`Self::remember_due_soon`], and waits a little for it, since the caller reads the memory next.
     pub(super) async fn remember_due(&self) {
         let rememberer = Arc::clone(&self.rememberer);
         let (done, is_done) = tokio::sync::oneshot::channel::<()>();
@@ -83,7 +83,7 @@ impl Service {
 struct ProjectMemory {
     memory: Arc<dyn MemoryBackend>,
     record: RunRecord,
-    /// Whether episodes are found by their meaning, too.
+    /// True when episodes are found by their meaning, too.
     by_meaning: bool,
 }
 
@@ -199,7 +199,7 @@ async fn searched(
     Ok(found)
 }
 
-/// What has this key, on that shelf or on each: an agent may note for its run what it also notes as a fact.
+/// The entries of a key in one scope or in each: an agent may note for its run what it also notes as a fact.
 async fn of_key(
     memory: &dyn MemoryBackend,
     record: &RunRecord,

@@ -1,21 +1,22 @@
-//! The metrics of a data directory, as Prometheus text: what its runs did, its schedules and tasks, and the space that
-//! it takes. A server adds what only it knows.
+//! The metrics of a data directory, as Prometheus text: counts of its runs, schedules and tasks, and the space that it
+//! takes. A server adds what only it knows.
 
 use super::Service;
+use super::run_table::RunTable;
 use longhaul_api::agents::{ListTasks, SchedulerStatus, StatusFilter};
 use longhaul_api::resources::MetricsText;
 use longhaul_core::fault;
 use longhaul_resources::DiskSpace;
 use longhaul_telemetry::MetricsWriter;
 use std::path::Path;
-use std::sync::PoisonError;
 
 /// The file of the store in the data directory.
 const STORE: &str = "state.redb";
 
 impl Service {
     pub(super) async fn metrics(&self) -> fault::Result<MetricsText> {
-        let mut text = self.run_metrics()?;
+        // What was counted before stays counted when a run is removed.
+        let mut text = self.of_runs(RunTable::totals_text)?;
         self.keep_repaired_sums().await;
         let mut writer = MetricsWriter::default();
         put_scheduler(&mut writer, &self.agents.scheduler_status().await?);
@@ -25,15 +26,6 @@ impl Service {
         writer.line("longhaul_run_entries", &[], self.run_entries());
         text.push_str(&writer.finish());
         Ok(MetricsText { text })
-    }
-
-    /// All runs of the data directory, summed up from the sums that are kept with each. What was counted before stays
-    /// counted when a run is removed.
-    fn run_metrics(&self) -> fault::Result<String> {
-        let runs = self.in_short()?;
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.count(runs.into_iter().map(|one| (one.summary.run, one.sums)));
-        Ok(counted.totals.text())
     }
 
     /// Everything that this process keeps of runs only while they are worked on, counted: their actors, places, locks,

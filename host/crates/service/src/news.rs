@@ -26,6 +26,8 @@ impl Service {
 
     /// Notifies of a change of a run. To have no listener is no error.
     pub(super) fn tell(&self, run: &RunId) {
+        // What calls in flight reserved counts as used once nobody works on the run.
+        self.index.reread(run);
         let _ = self.listeners.0.send(run.clone());
     }
 }

@@ -14,6 +14,7 @@ use longhaul_harness::state::BlockedBy;
 use longhaul_harness::{Feature, Input, RunStatus, step};
 use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::bus::EventBus;
+use longhaul_records::failover;
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::stop_condition::StopCondition;
 use longhaul_run::{self as run, RunActor, RunHandle};
@@ -40,6 +41,7 @@ impl Service {
                 )));
             }
             handle.input(resume).await?;
+            self.leave_archive(&run).await?;
             return Ok(AffectedRun { run });
         }
         let config = stored.record.config_now()?;
@@ -70,8 +72,28 @@ impl Service {
         let bus = EventBus::default();
         let executor = self.executor(stored.record.clone(), bus.clone()).await?;
         self.note_went_on(&stored.record, &config).await?;
+        self.leave_archive(&run).await?;
+        self.settle_doubt(&run).await?;
         self.activate(stored.clone(), executor, bus, first, until).await?;
         Ok(AffectedRun { run })
+    }
+
+    /// Refuses to go on with a run of which a failover may have lost commits, without a person who says so.
+    pub(super) fn refuse_in_doubt(&self, run: &RunId) -> fault::Result<()> {
+        match failover::of_run(&*self.host.store, run)? {
+            None => Ok(()),
+            Some(failover) => bail!(Fault::conflict(failover.of_run(run))),
+        }
+    }
+
+    /// A person goes on with the run, whatever a failover lost of it.
+    async fn settle_doubt(&self, run: &RunId) -> fault::Result<()> {
+        if failover::of_run(&*self.host.store, run)?.is_some() {
+            let mut batch = Batch::new();
+            failover::forget_run(&mut batch, run);
+            self.host.store.commit(batch).await?;
+        }
+        Ok(())
     }
 
     pub(super) async fn activate(
@@ -151,10 +173,11 @@ impl Service {
         Ok((turn, RunRef::Named(record.run.to_string())))
     }
 
-    /// The run that work is wanted of: a revert that was cut off is finished first, and a run that another one
-    /// of its project came after is refused, since that one moved the branch.
+    /// The run that work is wanted of: a revert that was cut off is finished first. A run whose trees are on another
+    /// machine is refused, and so is one that another run of its project came after, since that one moved the branch.
     pub(super) async fn ready(&self, which: &RunRef) -> fault::Result<StoredRun> {
         let stored = self.find(which)?;
+        run::places::expect_here(&self.host, &stored).await?;
         if stored.record.ask.is_some() {
             return Ok(stored);
         }

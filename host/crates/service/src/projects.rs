@@ -3,7 +3,8 @@
 //! A project's status is that of its newest run; nothing here keeps one. Refuses a name that another project of
 //! this data directory has, since progress and decisions are kept by name.
 
-use super::{CachedRun, ProjectSummary, RunSummary, Service, ServiceOperations};
+use super::run_table::{CachedRun, DirectoryRuns, RunTable};
+use super::{ProjectSummary, Service, ServiceOperations};
 use longhaul_api::operations::ProjectOperations;
 use longhaul_api::projects::{
     AcceptMcp, AcceptedMcp, CheckProject, CreateProject, CreatedProject, DescribeMcp, ListProjects, McpTools,
@@ -17,6 +18,7 @@ use longhaul_core::store::Batch;
 use longhaul_records::record::ProjectRecord;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const GOAL: &str = include_str!("projects/GOAL.md");
 
@@ -90,21 +92,18 @@ impl Service {
         for record in ProjectRecord::list(store)? {
             known.insert(record.directory.clone(), KnownProject { record, newest: None, runs: 0 });
         }
-        // Oldest first, so the last one is the newest.
-        for CachedRun { summary, .. } in self.in_short()?.into_iter().filter(|one| !one.summary.is_ask) {
-            let of_run = |summary: &RunSummary| ProjectRecord {
-                project: summary.project.clone(),
-                directory: summary.directory.clone(),
-                created_ms: summary.created_ms,
-            };
-            let directory = summary.directory.clone();
-            let entry = known.entry(directory).or_insert_with(|| KnownProject {
-                record: of_run(&summary),
+        for DirectoryRuns { directory, oldest, newest, count } in self.of_runs(RunTable::directories)? {
+            let entry = known.entry(directory).or_insert_with_key(|directory| KnownProject {
+                record: ProjectRecord {
+                    project: oldest.summary.project.clone(),
+                    directory: directory.clone(),
+                    created_ms: oldest.summary.created_ms,
+                },
                 newest: None,
                 runs: 0,
             });
-            entry.runs += 1;
-            entry.newest = Some(summary);
+            entry.runs = count;
+            entry.newest = Some(newest);
         }
         Ok(known)
     }
@@ -117,14 +116,15 @@ impl Service {
             let (run, last_ms) = (None, created_ms);
             return ProjectSummary { project, directory, status, passing, run, runs, created_ms, last_ms };
         };
+        let newest = &newest.summary;
         ProjectSummary {
             // The name may have changed since it was made.
-            project: newest.project,
+            project: newest.project.clone(),
             directory,
             status: newest.project_status,
             passing: newest.passing,
             last_ms: newest.last_ms,
-            run: Some(newest.run),
+            run: Some(newest.run.clone()),
             runs,
             created_ms,
         }
@@ -134,7 +134,7 @@ impl Service {
 /// A project of this data directory.
 struct KnownProject {
     record: ProjectRecord,
-    newest: Option<RunSummary>,
+    newest: Option<Arc<CachedRun>>,
     runs: usize,
 }
 

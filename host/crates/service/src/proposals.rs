@@ -46,7 +46,7 @@ impl Service {
     }
 }
 
-/// What the harness is told; none when nothing is left to tell it.
+/// The input to the harness; none when the run has the change already.
 fn order_of(state: &RunState, change: &ProposedChange) -> fault::Result<Option<Input>> {
     let status = |id: &str| state.feature(id).map(|feature| feature.status);
     Ok(match change {

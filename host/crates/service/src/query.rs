@@ -1,6 +1,6 @@
 //! Looking at runs: which is meant, and how it stands. Changes nothing.
 
-use super::{CachedRun, OpenQuestion, RunRef, RunSummary, Service, Status};
+use super::{OpenQuestion, RunRef, RunSummary, Service, Status};
 use longhaul_api::paths::expect_whole;
 use longhaul_config::{Config, FILE, PluginConfig};
 use longhaul_core::RunId;
@@ -13,38 +13,10 @@ use longhaul_harness::state::{Phase, Wait, WaitFor};
 use longhaul_harness::{Dispatch, Feature, RunState, route};
 use longhaul_records::ledger::LedgerView;
 use longhaul_records::record::{self, RunHead, RunRecord, StoredRun};
-use longhaul_records::sums::{self, FreshSums};
-use longhaul_records::{approvals, ledger, project};
+use longhaul_records::{failover, ledger, project};
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
 
 impl Service {
-    /// All runs, oldest first.
-    pub(super) fn in_short(&self) -> fault::Result<Vec<CachedRun>> {
-        let store = &*self.host.store;
-        let all = || Ok(record::heads(store)?.into_iter().map(|head| head.run).collect());
-        let mut runs = self.index.fresh(all, |run| self.read_cached(run))?;
-        let places = self.queue.places();
-        let active = self.lock();
-        for CachedRun { summary, .. } in &mut runs {
-            summary.active = active.contains_key(&summary.run);
-            summary.queue_place = places.get(&summary.run).copied();
-        }
-        drop(active);
-        runs.sort_by_key(|one| one.summary.created_ms);
-        Ok(runs)
-    }
-
-    /// The entry of a run in the index.
-    fn read_cached(&self, run: &RunId) -> fault::Result<Option<CachedRun>> {
-        let store = &*self.host.store;
-        let Some(stored) = record::load(store, run)? else { return Ok(None) };
-        let FreshSums { sums, repair } = sums::read(store, run)?;
-        self.repairs.lock().unwrap_or_else(PoisonError::into_inner).extend(repair);
-        let summary = self.summary(&stored)?;
-        Ok(Some(CachedRun { has_approvals: approvals::has_any(store, run)?, sums: Arc::new(sums), summary }))
-    }
-
     pub(super) fn summary(&self, stored: &StoredRun) -> fault::Result<RunSummary> {
         let StoredRun { record, state } = stored;
         let kept = state.features.len() - state.count(FeatureStatus::Dropped);
@@ -63,6 +35,7 @@ impl Service {
             wakes_at_ms: state.wakes_at_ms(),
             queue_place: self.queue.places().get(&record.run).copied(),
             queued_ms: record::queued_ms(&*self.host.store, &record.run)?,
+            archived_ms: record::archived_ms(&*self.host.store, &record.run)?,
             title: title_of(&record.goal),
             agents: agents_of(record, state),
             spent: ledger.total,
@@ -88,7 +61,14 @@ impl Service {
         let config = record.config_now()?;
         let waits = self.handle(&record.run).and_then(|handle| handle.waits());
         let room = |why| format!("waits for room on this machine, and goes on by itself when there is some: {why}");
-        let reason = waits.map_or_else(|| why(&record.run, state), room);
+        let is_over = matches!(state.phase, Phase::Ended { .. });
+        let doubt = failover::of_run(&*self.host.store, &record.run)?.filter(|_| !is_over);
+        let reason = match (waits, doubt, longhaul_run::places::left_behind(&self.host, stored)?) {
+            (Some(why), ..) => room(why),
+            (None, Some(failover), _) => failover.of_run(&record.run),
+            (None, None, Some(elsewhere)) => elsewhere.to_string(),
+            (None, None, None) => why(&record.run, state),
+        };
         let (_, ledger) = self.ledger_now(stored)?;
         Ok(Status {
             summary: self.summary(stored)?,
@@ -189,7 +169,7 @@ fn agents_of(record: &RunRecord, state: &RunState) -> Vec<String> {
     agents
 }
 
-/// Why nothing is meant by a directory, with what could be: never the newest run of another project.
+/// The error for a directory that names no run. It lists runs of other projects, of which none is chosen.
 fn no_run_of(store: &dyn Store, directory: &Path) -> fault::Result<String> {
     let shown = directory.display();
     let records = if directory.join(FILE).exists() { Vec::new() } else { record::heads(store)? };
@@ -227,7 +207,7 @@ fn utc(at_ms: u64) -> String {
     moment.map_or_else(|| format!("{at_ms} ms"), |moment| moment.strftime("%H:%M:%S").to_string())
 }
 
-/// Why something waits, and what ends that.
+/// The reason of a wait, and what ends it.
 fn wait_words(run: &RunId, wait: &Wait) -> String {
     let reason = &wait.park.reason;
     match (wait.wait, wait.park.until_ms) {
@@ -241,7 +221,7 @@ fn wait_words(run: &RunId, wait: &Wait) -> String {
     }
 }
 
-/// Without a cap of the run's own: what the rounds of plugins that may ask a model may use at most.
+/// The most tokens for the rounds of all plugins that may ask a model, for a run without a cap of its own.
 fn tokens_of_all(state: &RunState, config: &Config) -> u64 {
     let tokens = |part: &PluginConfig| if part.models.is_empty() { 0 } else { config.limits_of(part).tokens_max };
     let rounds = state.features.len() as u64 * u64::from(state.limits.iterations_max);

@@ -1,8 +1,8 @@
-//! The pinned checks of features that pass, run again where the branch is now: what somebody merged, or committed
-//! by hand, may have broken them.
+//! The pinned checks of features that pass, run again where the branch is now, since a merge or a commit by hand may
+//! have broken them.
 //!
 //! They run on a copy of the branch's tip and never on the tree of the run, and decide nothing but whether a
-//! feature still passes: what fails is told to the harness, which reopens a run that had ended.
+//! feature still passes: a failure is reported to the harness, which reopens a run that had ended.
 
 use super::Service;
 use super::reverts::refuse_working;

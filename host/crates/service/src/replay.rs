@@ -51,12 +51,12 @@ pub async fn replay(
     Ok(replayed)
 }
 
-/// Whether no plugin made it, so that there is none to run again.
+/// True when no plugin made it, so that there is none to run again.
 fn is_choice(host: &PluginHost, invocation: &InvocationId) -> fault::Result<bool> {
     Ok(longhaul_journal::began(&*host.store, invocation)?.is_some_and(|began| began.export == CHOICE))
 }
 
-/// Whether a component has the role of an invocation; one of another has nothing to say to it.
+/// True when a component has the role of an invocation; one of another has nothing to say to it.
 async fn plays(host: &Arc<PluginHost>, invocation: &InvocationId, path: &Path) -> fault::Result<bool> {
     let Some(began) = longhaul_journal::began(&*host.store, invocation)? else { return Ok(false) };
     let bytes = host.engine.read(&began.plugin, path)?;
@@ -109,13 +109,16 @@ async fn run_again(
     if began.export == CHOICE {
         bail!("`{invocation}` is what longhaul itself asked a model; there is no plugin to run again");
     }
-    let bytes = match with {
-        Some(path) => host.engine.read(&began.plugin, path)?,
-        None => store
-            .blob(&began.component)?
-            .or_internal(|| format!("the store lost the bytes of plugin `{}`", began.plugin))?,
+    let plugin = match with {
+        Some(path) => host.loaded.get(&host.engine, &began.plugin, &host.engine.read(&began.plugin, path)?).await?,
+        None => {
+            let lost = || format!("the store lost the bytes of plugin `{}`", began.plugin);
+            let loading = host.loaded.get_pinned(&host.engine, &began.plugin, began.component, || {
+                store.blob(&began.component)?.or_internal(lost)
+            });
+            loading.await?
+        }
     };
-    let plugin = host.loaded.get(&host.engine, &began.plugin, &bytes).await?;
     let input = store.blob(&began.input)?.or_internal(|| "the store lost the input of the invocation")?;
     let config = record.config()?;
     let limits = config.part(&began.table).map_or_else(Limits::default, |part| config.limits_of(part));

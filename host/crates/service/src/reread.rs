@@ -1,4 +1,4 @@
-//! Reading the goal's file of a run again: what it adds, changes and drops of the features that it writes.
+//! Reading the goal's file of a run again, and adding, changing and dropping features as it says.
 //!
 //! The planner is asked where there is no model, for the goal as it was and as it is. So a goal in free words changes no
 //! features: for them there is `longhaul features`, or a new run.
@@ -47,7 +47,7 @@ impl Service {
     }
 }
 
-/// What a goal says otherwise than before.
+/// The differences of a goal from its text before.
 #[derive(Debug, Default, PartialEq)]
 struct GoalChanges {
     steps: Vec<PlanStep>,
@@ -73,7 +73,7 @@ fn changes(state: &RunState, before: Option<&Plan>, now: Option<&Plan>) -> GoalC
     }
 }
 
-/// What the harness mends of a feature when it takes it is no difference.
+/// Compares only what the harness leaves as it is: its own corrections of a new feature are no difference.
 fn is_alike(step: &PlanStep, feature: &longhaul_harness::Feature) -> bool {
     let (one, other) = (&step.spec, &feature.spec);
     one.instruction == other.instruction && one.checks == other.checks && one.depends_on == other.depends_on

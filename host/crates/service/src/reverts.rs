@@ -1,4 +1,4 @@
-//! Back to an earlier commit of a run, what was kept of what was there, and the log of commits.
+//! Back to an earlier commit of a run, what was kept of what was there, and commits: their log, and the changes of one.
 
 use super::{Active, RunRef, Service};
 use longhaul_api::features::KeptWork;
@@ -8,14 +8,18 @@ use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_harness::{Input, RunStatus};
 use longhaul_records::record::{self, StoredRun};
 use longhaul_run as run;
-use longhaul_worktree::{Branch, UserRepository};
+use longhaul_worktree::{Branch, CommitDiff, UserRepository};
 
 impl Service {
     /// Carries out what kills cut off. What cannot be done now is tried again with the next order for its run.
     pub(super) async fn finish_reverts(&self) {
         let runs = record::list(&*self.host.store).unwrap_or_default();
         for run in runs.into_iter().map(|stored| stored.record.run) {
-            if let Err(error) = run::revert::finish(&self.host, &run).await {
+            let finished = match run::places::elsewhere(&self.host, &run) {
+                Ok(None) => run::revert::finish(&self.host, &run).await.map(drop),
+                other => other.map(drop),
+            };
+            if let Err(error) = finished {
                 tracing::warn!("{error:#}");
             }
         }
@@ -66,9 +70,23 @@ impl Service {
         })
         .await?
     }
+
+    /// The changes of one commit of the run's own history, and of no other object of the repository.
+    pub(super) async fn commit_diff(&self, stored: &StoredRun, commit: String) -> fault::Result<CommitDiff> {
+        stored.record.expect_branch()?;
+        let record = stored.record.clone();
+        tokio::task::spawn_blocking(move || {
+            let (project, branch) = (UserRepository::open(&record.directory)?, Branch::new(&record.branch)?);
+            let run = record.run.as_str();
+            project.commit_diff(&branch, &record.base, run, &commit)?.or_unknown(|| {
+                format!("run {run} has no commit `{commit}`; `longhaul log --run {run}` lists its commits")
+            })
+        })
+        .await?
+    }
 }
 
-/// What works would go on from what is taken away.
+/// Refuses a run at work, which would go on from commits that the revert takes away.
 pub(super) fn refuse_working(stored: &StoredRun) -> fault::Result<()> {
     use RunStatus::{Abandoned, Completed, Failed, Incomplete, New, Parked, Paused, Planning, Working};
     let run = &stored.record.run;

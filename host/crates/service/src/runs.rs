@@ -1,15 +1,18 @@
 //! The operations on runs. Each is carried out by the file that its subject has; see `service.rs`.
 
 use super::ServiceOperations;
+use longhaul_api::commits::ShowCommit;
 use longhaul_api::operations::RunOperations;
+use longhaul_api::run_lists::{CountRuns, ListInterrupted, ListRunPage, RunCounts, RunPage};
 use longhaul_api::runs::{
-    AbandonRun, AffectedRun, AnswerRun, AskRequest, BeginRun, CancelTask, CommitLog, CostList, ListCommits, ListCosts,
-    ListRuns, PauseRun, RereadGoal, RereadOutcome, ResumeRun, RevertOutcome, RevertRun, RunList, ShowRun, Status,
-    SteerRun, TakeBackAnswer,
+    AbandonRun, AffectedRun, AnswerRun, ArchiveRun, AskRequest, BeginRun, CancelTask, CommitLog, CostList, ListCommits,
+    ListCosts, ListRuns, PauseRun, RereadGoal, RereadOutcome, ResumeRun, RevertOutcome, RevertRun, RunList, ShowRun,
+    Status, SteerRun, TakeBackAnswer,
 };
 use longhaul_core::fault;
 use longhaul_harness::Input;
 use longhaul_records::stop_condition::StopCondition;
+use longhaul_worktree::CommitDiff;
 
 #[async_trait::async_trait]
 impl RunOperations for ServiceOperations<'_> {
@@ -24,13 +27,31 @@ impl RunOperations for ServiceOperations<'_> {
     }
 
     async fn runs(&self, ListRuns {}: ListRuns) -> fault::Result<RunList> {
-        let runs = self.0.in_short()?.into_iter().map(|one| one.summary).collect();
+        let runs = self.0.all_runs()?;
+        self.0.keep_repaired_sums().await;
+        Ok(RunList { runs })
+    }
+
+    async fn run_page(&self, request: ListRunPage) -> fault::Result<RunPage> {
+        let page = self.0.run_page(&request)?;
+        self.0.keep_repaired_sums().await;
+        Ok(page)
+    }
+
+    async fn run_counts(&self, CountRuns {}: CountRuns) -> fault::Result<RunCounts> {
+        let counts = self.0.run_counts()?;
+        self.0.keep_repaired_sums().await;
+        Ok(counts)
+    }
+
+    async fn interrupted_runs(&self, ListInterrupted {}: ListInterrupted) -> fault::Result<RunList> {
+        let runs = self.0.interrupted()?;
         self.0.keep_repaired_sums().await;
         Ok(RunList { runs })
     }
 
     async fn costs(&self, request: ListCosts) -> fault::Result<CostList> {
-        let list = self.0.costs(request)?;
+        let list = self.0.costs(&request)?;
         self.0.keep_repaired_sums().await;
         Ok(list)
     }
@@ -64,6 +85,10 @@ impl RunOperations for ServiceOperations<'_> {
         self.0.order(&run, Input::Abandon { reason }).await
     }
 
+    async fn archive_run(&self, ArchiveRun { run, archived }: ArchiveRun) -> fault::Result<AffectedRun> {
+        self.0.archive(&run, archived).await
+    }
+
     async fn answer_run(&self, request: AnswerRun) -> fault::Result<AffectedRun> {
         let AnswerRun { run, feature, question, resolution, text } = request;
         match resolution {
@@ -83,5 +108,9 @@ impl RunOperations for ServiceOperations<'_> {
 
     async fn commit_log(&self, ListCommits { run, limit, reverted }: ListCommits) -> fault::Result<CommitLog> {
         self.0.log(&self.0.find(&run)?, limit, reverted).await
+    }
+
+    async fn commit_diff(&self, ShowCommit { run, commit }: ShowCommit) -> fault::Result<CommitDiff> {
+        self.0.commit_diff(&self.0.find(&run)?, commit).await
     }
 }

@@ -1,4 +1,4 @@
-//! Who may do what here: the audit log, trust in the files of projects, and which project a checkout is.
+//! Trust and its records: the audit log, trust in the files of projects and in signers, and the identity of checkouts.
 
 use super::{Service, ServiceOperations};
 use longhaul_api::operations::SecurityOperations;

@@ -59,7 +59,7 @@ impl Served {
         self.lock().len()
     }
 
-    /// Whether another process follows a run.
+    /// True when another process follows a run.
     pub(super) fn is_followed(&self, run: &RunId) -> bool {
         self.lock().contains_key(run)
     }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How long the end of the process waits for the last events of its runs to be looked at.
+/// Longest wait of the end of the process for the last events of its runs to be exported.
 const LAST_EVENTS_WAIT: Duration = Duration::from_secs(2);
 
 /// Exporters without a run that stay connected.

@@ -22,14 +22,14 @@ pub const TOKENS_MAX: usize = 1_000;
 /// Bytes of a token's name.
 const NAME_BYTES_MAX: usize = 64;
 
-/// What every token starts with, so that one that leaks is recognised.
+/// The beginning of every token, by which one that leaks is recognised.
 const PREFIX: &str = "lh_";
 
 /// Digits that say which token it is, and digits that only its holder knows.
 const ID_DIGITS: usize = 16;
 const SECRET_DIGITS: usize = 64;
 
-/// What a client sent, taken apart.
+/// The token that a client sent, in its parts.
 struct PresentedToken<'a> {
     id: &'a str,
     secret: &'a str,

@@ -1,4 +1,4 @@
-//! Trajectories: what an agent was told, said and did, one for each of its invocations.
+//! Trajectories: the messages and calls of an agent, one trajectory for each of its invocations.
 //!
 //! All of it is in the journal already, so that nothing is kept twice: the facts of a list are read from there, and
 //! the messages are heard once more while the invocation is replayed, which executes nothing. Stored are only what a
@@ -121,7 +121,7 @@ impl Service {
         }
     }
 
-    /// What the journal says of an agent's invocation; none for others.
+    /// The facts that the journal has of an agent's invocation; none for others.
     fn facts(&self, record: &RunRecord, id: &InvocationId) -> fault::Result<Option<Trajectory>> {
         let store = &*self.host.store;
         let Some(began) = longhaul_journal::began(store, id)?.filter(|began| began.export == "agent.run") else {

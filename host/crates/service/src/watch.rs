@@ -1,4 +1,4 @@
-//! Watching a run from the process that works on it: what is stored, then what comes. Refuses to make the run wait for a
+//! Watching a run from the process that works on it: stored events, then live ones. Refuses to make the run wait for a
 //! watcher, and to keep one that does not read.
 
 use super::{RunNotification, Service};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::{self, OwnedPermit};
 
-/// How long a watcher may not read at all before it is let go.
+/// Longest time that a watcher may read nothing before it is disconnected.
 const READER_WAIT: Duration = Duration::from_secs(30);
 
 /// Sends stored events, then live ones, until the run is inactive. It never waits for long: the run does not wait at
@@ -28,12 +28,12 @@ struct Watcher<'a> {
     /// The last event that was sent.
     last: u64,
     sender: &'a mpsc::Sender<RunNotification>,
-    /// Whether parts of what models say were lost since the last one that was sent.
+    /// True when parts of what models say were lost since the last one that was sent.
     is_behind: bool,
     waits_max: Duration,
 }
 
-/// Why a watcher gets no more.
+/// The reason for which a watcher gets no more events.
 enum WatcherEnd {
     /// It went, or the store does not answer.
     Gone,

@@ -46,7 +46,11 @@ pub(crate) fn directory(cache: &Path, components: &[Packed<'_>]) -> Result<PathB
     }
     clear(cache)?;
     let unfinished = cache.join(format!("{UNFINISHED}{id}"));
-    fill(&unfinished, components)?;
+    if let Err(error) = fill(&unfinished, components) {
+        // The disk may be full, and a part of the components is of no use.
+        let _ = fs::remove_dir_all(&unfinished);
+        return Err(error);
+    }
     if directory.symlink_metadata().is_ok() {
         let replaced = cache.join(format!("{UNFINISHED}{id}.old"));
         fs::rename(&directory, &replaced).at("replace", &directory)?;
@@ -251,6 +255,8 @@ mod tests {
         let damaged = Packed { name: "one.wasm", digest: [0; 32], length: 4, packed: b"none" };
         let error = directory(cache.path(), &[damaged]).unwrap_err().to_string();
         assert_eq!(error, "this program is damaged: `one.wasm` in it is not what was built; install the program again");
+        let left: Vec<_> = fs::read_dir(cache.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["shipped.lock"], "nothing unfinished takes up the disk");
         let file = cache.path().join("file");
         fs::write(&file, "").unwrap();
         let error = with_components(|components| directory(&file, components)).unwrap_err().to_string();

@@ -3,7 +3,10 @@
 //! redb trusts a file that was closed in order and may panic on one that was damaged since, so every
 //! call of it goes through [`guarded`]. Only redb's own errors at an opening make a file damaged here, and no panic.
 
-use crate::tables::{BLOBS, FORMAT, LOCK_FILE, META, META_FORMAT, META_WRITTEN_BY, NEW_FILE, STATE_FILE, definition};
+use crate::tables::{
+    BLOBS, FORMAT, FORMAT_CLOSED, LOCK_FILE, META, META_FORMAT, META_LOG, META_WRITTEN_BY, NEW_FILE, STATE_FILE,
+    definition,
+};
 use longhaul_core::store::{StoreError, Table};
 use redb::{Database, ReadableDatabase as _, TableHandle as _};
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
@@ -68,9 +71,13 @@ impl Home {
         }
     }
 
-    /// The length of the database's file, in bytes.
-    pub(crate) fn state_bytes(&self) -> u64 {
-        std::fs::metadata(self.dir.join(STATE_FILE)).map_or(0, |file| file.len())
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The store's error for an error of the system.
+    pub(crate) fn io(&self, why: &io::Error) -> StoreError {
+        io_error(&self.dir, why)
     }
 
     fn opened(&self, trust: Trust) -> Result<Database, StoreError> {
@@ -132,7 +139,7 @@ impl Home {
     fn check_format(&self, db: &Database) -> Result<(), StoreError> {
         let found = stored_format(db).map_err(|why| self.error(why))?;
         let remedy = match found {
-            Some(FORMAT) => return Ok(()),
+            Some(FORMAT | FORMAT_CLOSED) => return Ok(()),
             Some(newer) if newer > FORMAT => "use the longhaul that wrote it, or a newer one",
             Some(_) => "use the longhaul that wrote it",
             None => return Err(self.damaged(format!("{STATE_FILE} was not written by longhaul"))),
@@ -168,7 +175,7 @@ fn initialise(db: &Database) -> Result<(), redb::Error> {
     transaction.open_table(BLOBS)?;
     {
         let mut meta = transaction.open_table(META)?;
-        meta.insert(META_FORMAT, FORMAT.to_string().as_bytes())?;
+        meta.insert(META_FORMAT, FORMAT_CLOSED.to_string().as_bytes())?;
         meta.insert(META_WRITTEN_BY, concat!("\"longhaul ", env!("CARGO_PKG_VERSION"), "\"").as_bytes())?;
     }
     Ok(transaction.commit()?)
@@ -183,6 +190,17 @@ fn stored_format(db: &Database) -> Result<Option<u64>, redb::Error> {
     let table = transaction.open_table(META)?;
     let stored = table.get(META_FORMAT)?;
     Ok(stored.and_then(|stored| std::str::from_utf8(stored.value()).ok()?.parse().ok()))
+}
+
+/// The token of the last log whose batches are all in the database; none when there are no logs.
+pub(crate) fn stored_log(db: &Database) -> Result<Option<[u8; 16]>, redb::Error> {
+    let transaction = db.begin_read()?;
+    let table = transaction.open_table(META)?;
+    let Some(stored) = table.get(META_LOG)? else {
+        return Ok(None);
+    };
+    let token = <[u8; 16]>::try_from(stored.value());
+    token.map(Some).map_err(|_| redb::Error::Corrupted("the token of its log is not one".to_owned()))
 }
 
 /// A new file of the same kind; an existing one is left alone, and is an error.

@@ -1,17 +1,49 @@
-//! A group of batches in one transaction of redb: each is checked by itself, all are committed once.
+//! A group of batches: each is checked by itself, all are committed once, by the log or in one transaction of redb.
 //!
 //! A batch whose conditions do not hold is left out as a whole before any of its changes is made, so
 //! that it costs the others nothing.
 
-use crate::tables::{BLOBS, Bytes, definition};
+use crate::recent::{Change, Layers, Recent};
+use crate::tables::Place;
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Op, StoreError, Table};
-use redb::{Database, ReadableDatabase as _, ReadableTable as _, WriteTransaction};
+use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableDatabase as _, ReadableTable as _, WriteTransaction};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// The verdict on each batch of a committed group.
 pub(crate) type Verdicts = Vec<Result<(), StoreError>>;
+
+/// The verdicts on a group of which nothing is written yet.
+pub(crate) fn check(db: &Database, recent: &Recent, batches: &[&Batch]) -> Result<Verdicts, redb::Error> {
+    // Held to the end: what the database gets meanwhile is still in the layers.
+    let layers = recent.read();
+    let mut stored = Stored { db, layers: &layers, transaction: None, open: HashMap::new() };
+    let mut changed: HashMap<(Place, &[u8]), Option<&[u8]>> = HashMap::new();
+    let mut verdicts = Verdicts::with_capacity(batches.len());
+    for batch in batches {
+        let conflict = conflict(batch, |table, key| match changed.get(&(Place::Table(table), key)) {
+            Some(value) => Ok(value.map(Digest::of)),
+            None => stored.digest(Place::Table(table), key),
+        })?;
+        if conflict.is_none() {
+            changed.extend(batch.ops.iter().map(effect));
+        }
+        verdicts.push(conflict.map_or(Ok(()), Err));
+    }
+    Ok(verdicts)
+}
+
+/// The changes of a batch that passed.
+pub(crate) fn into_effects(batch: Batch) -> impl Iterator<Item = (Place, Change)> {
+    batch.ops.into_iter().map(|op| match op {
+        Op::Put(table, key, value) | Op::Insert(table, key, value) | Op::Swap(table, key, _, value) => {
+            (Place::Table(table), (key.as_bytes().to_vec(), Some(value)))
+        }
+        Op::Delete(table, key) => (Place::Table(table), (key.as_bytes().to_vec(), None)),
+        Op::Blob(digest, value) => (Place::Blobs, (digest.as_bytes().to_vec(), Some(value))),
+    })
+}
 
 /// Writes a group into `transaction`. Blobs are encoded already.
 pub(crate) fn apply(transaction: &WriteTransaction, batches: &[&Batch]) -> Result<Verdicts, redb::Error> {
@@ -19,7 +51,7 @@ pub(crate) fn apply(transaction: &WriteTransaction, batches: &[&Batch]) -> Resul
     batches.iter().map(|batch| tables.apply(batch)).collect()
 }
 
-/// Whether the batches that passed are in the store, all as the last of them left it.
+/// True when the batches that passed are in the store, all as the last of them left it.
 ///
 /// Called after a failed commit: the failure may have come after the point where the transaction was already decided.
 /// When the keys hold the new values, it was, or it makes no difference.
@@ -40,22 +72,6 @@ pub(crate) fn landed(db: &Database, batches: &[&Batch]) -> Result<bool, redb::Er
     Ok(true)
 }
 
-/// One of the tables that batches change.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
-    Table(Table),
-    Blobs,
-}
-
-impl Place {
-    fn definition(self) -> Bytes {
-        match self {
-            Self::Table(table) => definition(table),
-            Self::Blobs => BLOBS,
-        }
-    }
-}
-
 /// The tables that a transaction has touched. Opening one costs a look-up, so each is opened once.
 struct Tables<'a> {
     transaction: &'a WriteTransaction,
@@ -64,7 +80,11 @@ struct Tables<'a> {
 
 impl<'a> Tables<'a> {
     fn apply(&mut self, batch: &Batch) -> Result<Result<(), StoreError>, redb::Error> {
-        if let Some(conflict) = self.conflict(batch)? {
+        let conflict = conflict(batch, |table, key| {
+            let stored = self.table(Place::Table(table))?.get(key)?;
+            Ok(stored.map(|stored| Digest::of(stored.value())))
+        })?;
+        if let Some(conflict) = conflict {
             return Ok(Err(conflict));
         }
         for op in &batch.ops {
@@ -78,44 +98,6 @@ impl<'a> Tables<'a> {
         Ok(Ok(()))
     }
 
-    /// The first condition of a batch that does not hold, given its own earlier changes.
-    fn conflict(&mut self, batch: &Batch) -> Result<Option<StoreError>, redb::Error> {
-        // Only changes before the last condition can decide about one, and most batches begin with their only one.
-        let Some(last) = batch.ops.iter().rposition(|op| matches!(op, Op::Insert(..) | Op::Swap(..))) else {
-            return Ok(None);
-        };
-        let mut changed: HashMap<(Table, &[u8]), Option<&[u8]>> = HashMap::new();
-        for (at, op) in batch.ops[..=last].iter().enumerate() {
-            let held = match op {
-                Op::Insert(table, key, _) => self.digest(&changed, *table, key)?.is_none(),
-                Op::Swap(table, key, old, _) => self.digest(&changed, *table, key)? == Some(*old),
-                Op::Put(..) | Op::Delete(..) | Op::Blob(..) => true,
-            };
-            if let ((Place::Table(table), key), value) = effect(op) {
-                if !held {
-                    return Ok(Some(StoreError::Conflict { table, key: readable(key) }));
-                }
-                if at < last {
-                    changed.insert((table, key), value);
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    fn digest(
-        &mut self,
-        changed: &HashMap<(Table, &[u8]), Option<&[u8]>>,
-        table: Table,
-        key: &Key,
-    ) -> Result<Option<Digest>, redb::Error> {
-        if let Some(value) = changed.get(&(table, key.as_bytes())) {
-            return Ok(value.map(Digest::of));
-        }
-        let stored = self.table(Place::Table(table))?.get(key.as_bytes())?;
-        Ok(stored.map(|stored| Digest::of(stored.value())))
-    }
-
     fn table(&mut self, table: Place) -> Result<&mut redb::Table<'a, &'static [u8], &'static [u8]>, redb::Error> {
         Ok(match self.open.entry(table) {
             Entry::Occupied(open) => open.into_mut(),
@@ -124,8 +106,71 @@ impl<'a> Tables<'a> {
     }
 }
 
+/// The values before a group: those of the layers, and of the database below them.
+struct Stored<'a> {
+    db: &'a Database,
+    layers: &'a Layers,
+    open: HashMap<Place, ReadOnlyTable<&'static [u8], &'static [u8]>>,
+    /// Fields are dropped in their order, so the transaction outlives all pages of the tables.
+    transaction: Option<ReadTransaction>,
+}
+
+impl Stored<'_> {
+    fn digest(&mut self, place: Place, key: &[u8]) -> Result<Option<Digest>, redb::Error> {
+        if let Some(value) = self.layers.find(place, key) {
+            return Ok(value.map(Digest::of));
+        }
+        let stored = self.table(place)?.get(key)?;
+        Ok(stored.map(|stored| Digest::of(stored.value())))
+    }
+
+    fn table(&mut self, place: Place) -> Result<&ReadOnlyTable<&'static [u8], &'static [u8]>, redb::Error> {
+        let transaction = match &mut self.transaction {
+            Some(transaction) => transaction,
+            none => none.insert(self.db.begin_read()?),
+        };
+        let table = match self.open.entry(place) {
+            Entry::Occupied(open) => open.into_mut(),
+            Entry::Vacant(closed) => closed.insert(transaction.open_table(place.definition())?),
+        };
+        Ok(table)
+    }
+}
+
+/// The first condition of a batch that does not hold, given its own earlier changes. `stored` tells the digest of a
+/// value before the batch.
+fn conflict<'a>(
+    batch: &'a Batch,
+    mut stored: impl FnMut(Table, &'a [u8]) -> Result<Option<Digest>, redb::Error>,
+) -> Result<Option<StoreError>, redb::Error> {
+    // Only changes before the last condition can decide about one, and most batches begin with their only one.
+    let Some(last) = batch.ops.iter().rposition(|op| matches!(op, Op::Insert(..) | Op::Swap(..))) else {
+        return Ok(None);
+    };
+    let mut changed: HashMap<(Place, &[u8]), Option<&[u8]>> = HashMap::new();
+    for (at, op) in batch.ops[..=last].iter().enumerate() {
+        let mut digest = |table, key: &'a Key| match changed.get(&(Place::Table(table), key.as_bytes())) {
+            Some(value) => Ok(value.map(Digest::of)),
+            None => stored(table, key.as_bytes()),
+        };
+        let held = match op {
+            Op::Insert(table, key, _) => digest(*table, key)?.is_none(),
+            Op::Swap(table, key, old, _) => digest(*table, key)? == Some(*old),
+            Op::Put(..) | Op::Delete(..) | Op::Blob(..) => true,
+        };
+        let ((place, key), value) = effect(op);
+        if let (false, Place::Table(table)) = (held, place) {
+            return Ok(Some(StoreError::conflict(table, key)));
+        }
+        if at < last {
+            changed.insert((place, key), value);
+        }
+    }
+    Ok(None)
+}
+
 /// The key and the new value of a change.
-fn effect(op: &Op) -> ((Place, &[u8]), Option<&[u8]>) {
+pub(crate) fn effect(op: &Op) -> ((Place, &[u8]), Option<&[u8]>) {
     match op {
         Op::Put(table, key, value) | Op::Insert(table, key, value) | Op::Swap(table, key, _, value) => {
             ((Place::Table(*table), key.as_bytes()), Some(value))
@@ -135,16 +180,10 @@ fn effect(op: &Op) -> ((Place, &[u8]), Option<&[u8]>) {
     }
 }
 
-/// A key for a person: its text, with every other byte as a space between the parts.
-fn readable(key: &[u8]) -> String {
-    let text = String::from_utf8_lossy(key);
-    let parts = text.split(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER);
-    parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tables::BLOBS;
     use redb::backends::InMemoryBackend;
 
     #[test]

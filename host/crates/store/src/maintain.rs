@@ -1,13 +1,14 @@
 //! An operator's operations on the whole store while it is in use: copy it, read all of it, remove unreferenced
 //! content.
 //!
-//! A copy and a reading see the store at one moment, whatever is written meanwhile. Refuses to remove content during a
+//! A copy and a reading see the database at one moment, whatever is written meanwhile. They know nothing of logs, so the
+//! caller has the rows of these brought into the database before. Refuses to remove content during a
 //! write: a writer that found content must still have it when it names it.
 
 use crate::blob;
 use crate::disk::{database, private_new};
-use crate::tables::{BLOBS, Bytes, META, definition};
-use crate::writer::Shared;
+use crate::shared::Shared;
+use crate::tables::{BLOBS, Bytes, FORMAT_CLOSED, META, META_FORMAT, META_LOG, definition};
 use longhaul_core::Digest;
 use longhaul_core::store::{CollectedContent, Names, ReadTotals, StoreError, Table};
 use redb::{Database, Durability, ReadTransaction, ReadableDatabase as _, ReadableTable as _};
@@ -41,7 +42,7 @@ impl Shared {
 
     /// Removes content that neither a row nor referenced content names. The caller keeps writers out.
     pub(crate) fn collect(&self, names: &Names, dry_run: bool) -> Result<CollectedContent, StoreError> {
-        let opening = self.ready()?;
+        let opening = self.database.ready()?;
         let mut damaged = None;
         let collected = self.with(|db| {
             let reader = db.begin_read()?;
@@ -55,7 +56,7 @@ impl Shared {
             let (dead, collected) = dead(&reader, &living)?;
             drop(reader);
             if !dry_run {
-                remove(db, &dead, self.is_large())?;
+                remove(db, &dead)?;
             }
             Ok(collected)
         });
@@ -82,8 +83,12 @@ fn copy(from: &ReadTransaction, to: &Database) -> Result<ReadTotals, redb::Error
         let mut meta = last.open_table(META)?;
         for row in from.open_table(META)?.iter()? {
             let (key, value) = row?;
-            meta.insert(key.value(), value.value())?;
+            // The logs are not copied.
+            if key.value() != META_LOG {
+                meta.insert(key.value(), value.value())?;
+            }
         }
+        meta.insert(META_FORMAT, FORMAT_CLOSED.to_string().as_bytes())?;
     }
     last.commit()?;
     Ok(read)
@@ -183,10 +188,10 @@ fn dead(from: &ReadTransaction, living: &BTreeSet<Digest>) -> Result<(Vec<Vec<u8
     Ok((dead, collected))
 }
 
-fn remove(db: &Database, dead: &[Vec<u8>], is_quick: bool) -> Result<(), redb::Error> {
+fn remove(db: &Database, dead: &[Vec<u8>]) -> Result<(), redb::Error> {
     for group in dead.chunks(GROUP_BLOBS_MAX) {
         let mut writer = db.begin_write()?;
-        writer.set_quick_repair(is_quick);
+        writer.set_quick_repair(true);
         {
             let mut blobs = writer.open_table(BLOBS)?;
             for key in group {

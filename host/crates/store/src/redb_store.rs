@@ -2,9 +2,12 @@
 
 use crate::blob;
 use crate::disk::Home;
-use crate::read::Snapshot;
-use crate::tables::{BLOBS, definition};
-use crate::writer::{CrashHook, Job, Shared};
+use crate::group::effect;
+use crate::log::Record;
+use crate::read::Reader;
+use crate::shared::{CrashHook, Shared};
+use crate::tables::Place;
+use crate::writer::{Job, LOG_BYTES_MAX, Work, Writer, logged_bytes_max};
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, CollectedContent, Key, Names, Op, ReadTotals, Row, Store, StoreError, Table};
 use std::ops::Bound;
@@ -21,21 +24,22 @@ const QUEUE_BATCHES_MAX: usize = 1_024;
 /// which other tasks on the same thread do not notice.
 const ENCODE_INLINE_BYTES_MAX: usize = 64 << 10;
 
-/// The default of [`StoreOptions::quick_repair_bytes_min`]: 512 MiB, which take 0.3 to 0.6 s to read as a whole. So an
-/// opening after a kill takes no longer than that, however large the file grows.
-const QUICK_REPAIR_BYTES_MIN: u64 = 512 << 20;
+/// The shortest log, in bytes.
+const LOG_BYTES_MIN: u64 = 64 << 10;
 
 /// The options of a store.
 #[derive(Clone, Default)]
 pub struct StoreOptions {
-    /// Called as `store.before-commit` and `store.after-commit` around every durable commit, on the
-    /// writer's thread. Crash tests kill the process in it.
+    /// Called as `store.before-commit` and `store.after-commit` around every group that is made durable, on the writer's
+    /// thread, and as `store.before-fold` and `store.after-fold` around each writing of a log's rows into the database.
+    /// Crash tests kill the process in it.
     pub crash_hook: Option<CrashHook>,
-    /// The length of the file, in bytes, from which every commit leaves it quick to open after a kill. Default 512 MiB.
+    /// The length of a log, in bytes, from which its rows are written into the database. Default 16 MiB, at least 64
+    /// KiB.
     ///
-    /// Below it, a file that was killed while it was written is read as a whole when it is opened, about 1 s a GiB.
-    /// Above it, a commit alone takes about twice as long. 0 stands for every file.
-    pub quick_repair_bytes_min: Option<u64>,
+    /// An opening after a kill reads up to two logs, and their rows are in memory while the store is in use. Batches of
+    /// more than an eighth of it, or of 256 KiB, go into the database at once.
+    pub log_bytes_max: Option<u64>,
 }
 
 /// The store in a data directory. Dropping it finishes the queue and closes the file.
@@ -45,7 +49,9 @@ pub struct RedbStore {
     /// Held by every writer, and exclusively while content is removed.
     writing: Arc<tokio::sync::RwLock<()>>,
     /// None only while this is dropped.
-    queue: Option<mpsc::Sender<Job>>,
+    queue: Option<mpsc::Sender<Work>>,
+    /// The size from which a batch goes into the database at once, in bytes.
+    logged_bytes_max: u64,
     writer: Option<JoinHandle<()>>,
 }
 
@@ -56,14 +62,22 @@ impl RedbStore {
     /// [`StoreError::Held`] when another process, or this one, has it open; [`StoreError::Format`] when
     /// a newer longhaul wrote it; [`StoreError::Damaged`], [`StoreError::Full`], [`StoreError::Failed`].
     pub fn open(dir: &Path, options: StoreOptions) -> Result<Self, StoreError> {
-        let quick_min = options.quick_repair_bytes_min.unwrap_or(QUICK_REPAIR_BYTES_MIN);
-        let shared = Arc::new(Shared::open(Home::claim(dir)?, options.crash_hook, quick_min)?);
-        let (queue, jobs) = mpsc::channel();
-        let serving = Arc::clone(&shared);
-        let writer = std::thread::Builder::new().name("longhaul-store".to_owned()).spawn(move || serving.serve(&jobs));
+        let log_bytes_max = options.log_bytes_max.unwrap_or(LOG_BYTES_MAX).max(LOG_BYTES_MIN);
+        let (shared, left) = Shared::open(Home::claim(dir)?, options.crash_hook)?;
+        let shared = Arc::new(shared);
+        let (queue, work) = mpsc::channel();
+        let serving = Writer::new(&shared, left, log_bytes_max);
+        let writer = std::thread::Builder::new().name("longhaul-store".to_owned()).spawn(move || serving.serve(&work));
         let writer = writer.map_err(|why| shared.home().failed(why.to_string()))?;
         let places = Arc::new(Semaphore::new(QUEUE_BATCHES_MAX));
-        Ok(Self { shared, places, writing: Arc::default(), queue: Some(queue), writer: Some(writer) })
+        Ok(Self {
+            shared,
+            places,
+            writing: Arc::default(),
+            queue: Some(queue),
+            logged_bytes_max: logged_bytes_max(log_bytes_max),
+            writer: Some(writer),
+        })
     }
 
     /// Leaves out existing content, and encodes the rest.
@@ -92,14 +106,37 @@ impl RedbStore {
     }
 
     fn has_blob(&self, digest: &Digest) -> Result<bool, StoreError> {
-        self.shared.with(|db| Snapshot::of(db, BLOBS)?.has(&digest.as_bytes()[..]))
+        self.reading(Place::Blobs, |reader| reader.has(digest.as_bytes()))
+    }
+
+    fn reading<T>(
+        &self,
+        place: Place,
+        what: impl FnOnce(Reader<'_>) -> Result<T, redb::Error>,
+    ) -> Result<T, StoreError> {
+        self.shared.with(|db| what(Reader { db, recent: &self.shared.recent, place }))
+    }
+
+    /// Waits until all rows that are committed so far are in the database.
+    fn settle(&self) -> Result<(), StoreError> {
+        let (told, outcome) = mpsc::sync_channel(1);
+        self.send(Work::Settle(told))?;
+        outcome.recv().map_err(|_| self.closed())?
+    }
+
+    fn send(&self, work: Work) -> Result<(), StoreError> {
+        self.queue.as_ref().and_then(|queue| queue.send(work).ok()).ok_or_else(|| self.closed())
+    }
+
+    fn closed(&self) -> StoreError {
+        self.shared.home().failed("its writer ended")
     }
 }
 
 #[async_trait::async_trait]
 impl Store for RedbStore {
     fn get(&self, table: Table, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
-        let found = self.shared.with(|db| Snapshot::of(db, definition(table))?.get(key.as_bytes()))?;
+        let found = self.reading(Place::Table(table), |reader| reader.get(key.as_bytes()))?;
         told_read(table, 1, found.as_ref().map_or(0, Vec::len));
         Ok(found)
     }
@@ -110,7 +147,7 @@ impl Store for RedbStore {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
         };
-        let found = self.shared.with(|db| Snapshot::of(db, definition(table))?.forward(start, prefix, limit))?;
+        let found = self.reading(Place::Table(table), |reader| reader.forward(start, prefix, limit))?;
         told_read(table, found.len(), found.iter().map(|(_, value)| value.len()).sum());
         Ok(found)
     }
@@ -119,27 +156,30 @@ impl Store for RedbStore {
         let end = prefix.end();
         let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let start = Bound::Included(prefix.as_bytes());
-        let found = self.shared.with(|db| Snapshot::of(db, definition(table))?.backward(start, end, limit))?;
+        let found = self.reading(Place::Table(table), |reader| reader.backward(start, end, limit))?;
         told_read(table, found.len(), found.iter().map(|(_, value)| value.len()).sum());
         Ok(found)
     }
 
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        let stored = self.shared.with(|db| Snapshot::of(db, BLOBS)?.get(&digest.as_bytes()[..]))?;
+        let stored = self.reading(Place::Blobs, |reader| reader.get(digest.as_bytes()))?;
         let content = stored.map(|stored| blob::decode(digest, &stored)).transpose();
         content.map_err(|detail| self.shared.home().damaged(detail))
     }
 
     fn copy_to(&self, file: &Path) -> Result<ReadTotals, StoreError> {
+        self.settle()?;
         self.shared.copy_to(file)
     }
 
     fn read_all(&self) -> Result<ReadTotals, StoreError> {
+        self.settle()?;
         self.shared.read_all()
     }
 
     async fn collect(&self, names: &Names, dry_run: bool) -> Result<CollectedContent, StoreError> {
         let _alone = self.writing.write().await;
+        self.settle()?;
         self.shared.collect(names, dry_run)
     }
 
@@ -151,13 +191,13 @@ impl Store for RedbStore {
         if batch.is_empty() {
             return Ok(());
         }
-        let closed = || self.shared.home().failed("its writer ended");
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| self.closed())?;
         let (done, outcome) = oneshot::channel();
-        let job = Job { bytes: bytes(&batch), batch, done, place, writing };
-        tracing::trace!(ops = job.batch.ops.len(), bytes = job.bytes, "store.commit");
-        self.queue.as_ref().and_then(|queue| queue.send(job).ok()).ok_or_else(closed)?;
-        outcome.await.map_err(|_| closed())?
+        let bytes = bytes(&batch);
+        tracing::trace!(ops = batch.ops.len(), bytes, "store.commit");
+        let record = (bytes <= self.logged_bytes_max).then(|| record(&batch));
+        self.send(Work::Batch(Job { batch, record, bytes, done, place, writing }))?;
+        outcome.await.map_err(|_| self.closed())?
     }
 }
 
@@ -168,7 +208,7 @@ impl Drop for RedbStore {
             // It ends with the queue. The waiting callers received its panic.
             let _ = writer.join();
         }
-        self.shared.close();
+        self.shared.database.close();
     }
 }
 
@@ -177,10 +217,18 @@ fn told_read(table: Table, rows: usize, bytes: usize) {
     tracing::trace!(?table, rows, bytes, "store.read");
 }
 
-fn bytes(batch: &Batch) -> usize {
-    let sizes = batch.ops.iter().map(|op| match op {
-        Op::Put(_, _, value) | Op::Insert(_, _, value) | Op::Swap(_, _, _, value) | Op::Blob(_, value) => value.len(),
-        Op::Delete(..) => 0,
+fn record(batch: &Batch) -> Record {
+    Record::of(batch.ops.iter().map(|op| {
+        let ((place, key), value) = effect(op);
+        (place, key, value)
+    }))
+}
+
+/// The bytes that a batch takes in a log, or a few more.
+fn bytes(batch: &Batch) -> u64 {
+    let sizes = batch.ops.iter().map(|op| {
+        let ((_, key), value) = effect(op);
+        16 + key.len() + value.map_or(0, <[u8]>::len)
     });
-    sizes.sum()
+    (40 + sizes.sum::<usize>()) as u64
 }

@@ -4,6 +4,8 @@
 //!
 //! - `state.redb` (0600): a [redb](https://docs.rs/redb) 4 database with the tables below;
 //! - `state.lock` (0600): empty; the process that holds its lock owns the store;
+//! - `state.log.0` and `state.log.1` (0600), while the store is in use: the last batches, see `log.rs`; they are removed
+//!   when the store is closed in order;
 //! - `state.redb.new`: a database that is being made; it is renamed when it is whole, and one that is
 //!   found was left by a kill and is deleted.
 //!
@@ -15,7 +17,8 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | `meta` | text | `format`: the number [`FORMAT`] in JSON; `written_by`: the version that made the file |
+//! | `meta` | text | `format`: the number of the format in JSON; `written_by`: the version that made the file |
+//! | | | `log`, in format 2: the token of the last log whose batches are all in the tables; 16 bytes |
 //! | `runs` | run | the record of its start: project, branch, configuration, goal, pins; written once |
 //! | `states` | run | the versioned state of the harness, changed by the run's only writer: short fields, digests of the rest |
 //! | | run, `field`, name | a long field of the state |
@@ -32,7 +35,12 @@
 //! | | run, `best-effort`, feature | the digest of a blob with the changes that a failing feature, or a revert, left; text |
 //! | | run, `revert` | a revert in progress; deleted in the transaction that ends it |
 //! | | run, `until` | the requested stop condition; none: it goes to its end |
+//! | | run, `place` | the data directory that has its trees, where several share the state |
+//! | | run, `failover` | the failover of the database that may have lost its newest commits; it goes on when a person resumes it |
 //! | | run, `queued` | the time from which it waits for its turn; text; deleted when it gets it |
+//! | | `migration` | the other end of a migration that is unfinished, or that moved the state away; a store with it is refused |
+//! | | `failover` | the same for tasks of schedules; deleted when those that ran have ended |
+//! | | `timeline` | the timeline of the server that has the store; a number |
 //! | | `sums`, run | what the run did and used, summed up from its events, with the number of the last one |
 //! | | `letters`, run, number of the event | a notification, and its channels; deleted an hour after |
 //! | | `letters`, task, number of its attempts | the same of a task of a schedule that has failed |
@@ -75,13 +83,17 @@
 //! | `blobs` | SHA-256, 32 bytes | see `blob.rs`; not JSON |
 //!
 //! The format number changes when a reader of the old number could misread the new file. A file with
-//! a higher number is refused, not guessed at.
+//! a higher number is refused, not guessed at. A file that was closed in order has format 1. In format 2 there are logs
+//! beside it, whose batches may not be in the tables yet: a store in use has it, and one that was killed.
 
 use longhaul_core::store::Table;
 use redb::TableDefinition;
 
-/// The version of the file format that this crate reads and writes.
-pub const FORMAT: u64 = 1;
+/// The newest version of the file format that this crate reads: a file with logs beside it.
+pub const FORMAT: u64 = 2;
+
+/// The version of a file without logs beside it.
+pub(crate) const FORMAT_CLOSED: u64 = 1;
 
 /// The database's name in the data directory.
 pub const STATE_FILE: &str = "state.redb";
@@ -92,11 +104,17 @@ pub(crate) const NEW_FILE: &str = "state.redb.new";
 /// The lock's name in the data directory.
 pub(crate) const LOCK_FILE: &str = "state.lock";
 
+/// The names of the two logs in the data directory, which are used by turns.
+pub(crate) const LOG_FILES: [&str; 2] = ["state.log.0", "state.log.1"];
+
 /// Facts about the file.
 pub(crate) const META: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("meta");
 
 /// The key of the format's number in [`META`].
 pub(crate) const META_FORMAT: &str = "format";
+
+/// The key of the token of the last log whose batches are all in the tables in [`META`].
+pub(crate) const META_LOG: &str = "log";
 
 /// The key of the version that made the file in [`META`].
 pub(crate) const META_WRITTEN_BY: &str = "written_by";
@@ -106,6 +124,46 @@ pub(crate) const BLOBS: Bytes = TableDefinition::new("blobs");
 
 /// A table from bytes to bytes.
 pub(crate) type Bytes = TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+/// One of the tables that batches change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Place {
+    Table(Table),
+    Blobs,
+}
+
+impl Place {
+    pub(crate) fn definition(self) -> Bytes {
+        match self {
+            Self::Table(table) => definition(table),
+            Self::Blobs => BLOBS,
+        }
+    }
+
+    /// Its number in a log.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Blobs => 0,
+            Self::Table(Table::Runs) => 1,
+            Self::Table(Table::States) => 2,
+            Self::Table(Table::Events) => 3,
+            Self::Table(Table::Journal) => 4,
+            Self::Table(Table::KeyValue) => 5,
+            Self::Table(Table::Memory) => 6,
+            Self::Table(Table::Decisions) => 7,
+            Self::Table(Table::Progress) => 8,
+            Self::Table(Table::Artifacts) => 9,
+            Self::Table(Table::Graphs) => 10,
+            Self::Table(Table::Agents) => 11,
+            Self::Table(Table::Schedules) => 12,
+        }
+    }
+
+    /// The table with a number in a log.
+    pub(crate) fn of_code(code: u8) -> Option<Self> {
+        Table::ALL.into_iter().map(Self::Table).chain([Self::Blobs]).find(|place| place.code() == code)
+    }
+}
 
 /// The table in the file.
 pub(crate) fn definition(table: Table) -> Bytes {

@@ -1,39 +1,61 @@
-//! The one writing thread: it takes all waiting batches into one transaction and commits it once.
+//! The one writing thread: it takes all waiting batches as one group, and makes the group durable at once.
 //!
-//! While a commit waits for the disk, the next batches gather; so one fsync serves all callers that came meanwhile, and
-//! a lone caller waits for no other.
+//! While a group waits for the disk, the next batches gather; so one sync serves all callers that came meanwhile, and a
+//! lone caller waits for no other. A group goes to the log, see `log.rs`. It goes into the database at once where one of
+//! its batches is large, since the log would only be a second copy of it, and for the first groups of a process, since
+//! most commands commit a few and end.
 //!
 //! After a disk error redb refuses to use the open file further. It is opened again at once, and if that fails, at each
 //! further commit; acknowledged batches are in the store, the others get the error. After a panic it is checked as
 //! well, see `database.rs`.
 
-use crate::database::OpenDatabase;
-use crate::disk::Home;
-use crate::group::{Verdicts, apply, landed};
+use crate::group::{Verdicts, apply, check, into_effects, landed};
+use crate::log::Record;
+use crate::logs::Logs;
+use crate::shared::{Left, Shared};
 use longhaul_core::store::{Batch, StoreError};
 use redb::Database;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::time::{Duration, Instant};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit, oneshot};
 
-pub use longhaul_core::crash::CrashHook;
-
-/// The time for which nothing must have been written before the writer makes the file quick to open.
+/// The time for which nothing must have been written before the writer brings all rows into the database.
 ///
-/// redb opens a file that was killed by reading all of it, unless its last commit was a quick-repair one. Measured with
-/// `examples/measure.rs` on a file of 1 GB: opened in 0.6 to 1.2 s, or in 1 ms; and a quick-repair commit takes 0.42 ms
-/// instead of 0.19 for a plain one. In a small file every commit would pay double to save a fraction of a second after
-/// a kill; in a large one every commit does pay, see [`Shared::is_large`]. At rest no caller waits for it, and a host
-/// spends most of its life at rest: waiting for models and for people. A second keeps it out of any burst of calls.
+/// So at rest `state.redb` is complete, and little memory is used. A host spends most of its life at rest: waiting for
+/// models and for people. A second keeps it out of any burst of calls.
 const REST: Duration = Duration::from_secs(1);
 
-/// Content of one transaction above which no further batch joins it, in bytes. redb holds it in memory.
-const GROUP_BYTES_MAX: usize = 32 << 20;
+/// Groups of a process that go into the database before it begins a log, which takes a commit and a few syncs at its
+/// begin and at its end.
+const GROUPS_BEFORE_LOG: usize = 8;
+
+/// The default of [`StoreOptions::log_bytes_max`](crate::StoreOptions::log_bytes_max), in bytes.
+pub(crate) const LOG_BYTES_MAX: u64 = 16 << 20;
+
+/// The size of a batch from which it goes into the database at once, in bytes, where logs have their default length.
+const LOGGED_BYTES_MAX: u64 = 256 << 10;
+
+/// The longest time for which callers of the last group are awaited, and the longest without one of them. Without the
+/// wait a few callers that are first would have a sync of their own, for which all others wait.
+const GATHER_MAX: Duration = Duration::from_micros(300);
+const GATHER_QUIET: Duration = Duration::from_micros(25);
+
+/// A request to the writer.
+pub(crate) enum Work {
+    Batch(Job),
+    /// Bring all rows into the database, and tell the result.
+    Settle(Told),
+}
+
+type Told = SyncSender<Result<(), StoreError>>;
 
 /// A waiting batch.
 pub(crate) struct Job {
     pub(crate) batch: Batch,
-    pub(crate) bytes: usize,
+    /// The batch as a log stores it; none for a large one.
+    pub(crate) record: Option<Record>,
+    pub(crate) bytes: u64,
     pub(crate) done: oneshot::Sender<Result<(), StoreError>>,
     /// Its place in the queue.
     pub(crate) place: OwnedSemaphorePermit,
@@ -41,76 +63,95 @@ pub(crate) struct Job {
     pub(crate) writing: OwnedRwLockReadGuard<()>,
 }
 
-/// The state that the writer and the readers share.
-pub(crate) struct Shared {
-    database: OpenDatabase,
-    crash_hook: Option<CrashHook>,
-    quick_repair_bytes_min: u64,
+/// The writer of a store.
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    logs: Option<Logs>,
+    /// False after the log could not be begun: a half begun one is left to the next opening.
+    may_log: bool,
+    log_bytes_max: u64,
+    /// The number of groups that went into the database before a log was begun.
+    groups: usize,
+    /// The number of batches of the last group.
+    together: usize,
 }
 
-impl Shared {
-    pub(crate) fn open(
-        home: Home,
-        crash_hook: Option<CrashHook>,
-        quick_repair_bytes_min: u64,
-    ) -> Result<Self, StoreError> {
-        Ok(Self { database: OpenDatabase::open(home)?, crash_hook, quick_repair_bytes_min })
-    }
+/// The size from which a batch goes into the database at once, in bytes.
+pub(crate) fn logged_bytes_max(log_bytes_max: u64) -> u64 {
+    LOGGED_BYTES_MAX.min(log_bytes_max / 8)
+}
 
-    pub(crate) fn home(&self) -> &Home {
-        &self.database.home
-    }
-
-    /// Runs `what` with the open database. Nothing of it may be kept: an open read pins pages.
-    pub(crate) fn with<T>(&self, what: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, StoreError> {
-        self.database.with(what)
-    }
-
-    /// True when each commit has to be a quick-repair one, since reading the whole file after a kill would take long.
-    pub(crate) fn is_large(&self) -> bool {
-        self.home().state_bytes() >= self.quick_repair_bytes_min
-    }
-
-    /// Opens the database again after an error of a commit by another thread than the writer's.
-    pub(crate) fn recover(&self, opening: u64) {
-        // A failure is kept and returned to the next commit, which tries again.
-        let _ = self.database.reopen(opening);
-    }
-
-    /// The number of the present opening of the database, for [`Shared::recover`].
-    pub(crate) fn ready(&self) -> Result<u64, StoreError> {
-        self.database.ready()
+impl Writer {
+    pub(crate) fn new(shared: &Arc<Shared>, left: Option<Left>, log_bytes_max: u64) -> Self {
+        let logs = left.map(|left| Logs::resume(shared, left, log_bytes_max));
+        Self { shared: Arc::clone(shared), logs, may_log: true, log_bytes_max, groups: 0, together: 0 }
     }
 
     /// Serves the queue until every sender is gone.
-    pub(crate) fn serve(&self, queue: &Receiver<Job>) {
+    pub(crate) fn serve(mut self, queue: &Receiver<Work>) {
         // A start after a kill may have had to read the whole file; the next one should not.
         let mut rested = false;
         loop {
             let first = if rested { queue.recv().map_err(Into::into) } else { queue.recv_timeout(REST) };
             match first {
-                Ok(first) => {
-                    let is_quick = self.is_large();
-                    rested = self.commit_group(gather(first, queue), is_quick) && is_quick;
+                Ok(Work::Batch(first)) => {
+                    let (jobs, settle) = self.gather(first, queue);
+                    // Without a log the database has it already.
+                    rested = self.commit_group(jobs) && self.logs.is_none();
+                    if let Some(told) = settle {
+                        self.settle(&told);
+                    }
                 }
+                Ok(Work::Settle(told)) => self.settle(&told),
                 Err(RecvTimeoutError::Timeout) => {
                     self.rest();
                     rested = true;
                 }
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return self.end(),
             }
         }
     }
 
-    /// Closes the database, which makes it quick to open.
-    pub(crate) fn close(&self) {
-        self.database.close();
+    /// The first batch and all that wait behind it, up to a quarter of a log; and the request that came after them.
+    fn gather(&mut self, first: Job, queue: &Receiver<Work>) -> (Vec<Job>, Option<Told>) {
+        let mut bytes = first.bytes;
+        let mut jobs = vec![first];
+        let (mut began, mut last) = (None, Instant::now());
+        let settle = loop {
+            if bytes >= self.log_bytes_max / 4 {
+                break None;
+            }
+            match queue.try_recv() {
+                Ok(Work::Batch(next)) => {
+                    bytes = bytes.saturating_add(next.bytes);
+                    jobs.push(next);
+                    last = Instant::now();
+                }
+                Ok(Work::Settle(told)) => break Some(told),
+                Err(TryRecvError::Disconnected) => break None,
+                Err(TryRecvError::Empty) if jobs.len() >= self.together => break None,
+                Err(TryRecvError::Empty) => {
+                    let now = Instant::now();
+                    if now - *began.get_or_insert(now) > GATHER_MAX || now - last > GATHER_QUIET {
+                        break None;
+                    }
+                    std::thread::yield_now();
+                }
+            }
+        };
+        self.together = jobs.len();
+        (jobs, settle)
     }
 
     /// Commits a group and answers its callers; true when something was committed.
-    fn commit_group(&self, jobs: Vec<Job>, is_quick: bool) -> bool {
-        let batches: Vec<&Batch> = jobs.iter().map(|job| &job.batch).collect();
-        let verdicts = self.commit(&batches, is_quick).unwrap_or_else(|why| vec![Err(why); batches.len()]);
+    fn commit_group(&mut self, mut jobs: Vec<Job>) -> bool {
+        let is_logged = self.logs_for(&jobs);
+        let verdicts = if is_logged { self.commit_to_log(&jobs) } else { self.commit_to_database(&jobs) };
+        let verdicts = verdicts.unwrap_or_else(|why| vec![Err(why); jobs.len()]);
+        if is_logged {
+            let passed = jobs.iter_mut().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok());
+            self.shared.recent.add(passed.flat_map(|(job, _)| into_effects(std::mem::take(&mut job.batch))));
+        }
         let committed = verdicts.iter().any(Result::is_ok);
         for (job, verdict) in jobs.into_iter().zip(verdicts) {
             drop(job.place);
@@ -121,86 +162,122 @@ impl Shared {
         committed
     }
 
-    fn commit(&self, batches: &[&Batch], is_quick: bool) -> Result<Verdicts, StoreError> {
-        let opening = self.database.ready()?;
+    /// True when a group goes to the log, which is begun if it is time.
+    fn logs_for(&mut self, jobs: &[Job]) -> bool {
+        if jobs.iter().any(|job| job.record.is_none()) {
+            return false;
+        }
+        if self.logs.is_none() && self.may_log {
+            self.groups += 1;
+            if self.groups > GROUPS_BEFORE_LOG {
+                match Logs::begin(&self.shared, self.log_bytes_max) {
+                    Ok(logs) => self.logs = Some(logs),
+                    Err(why) => {
+                        tracing::warn!(error = %why, "the store begins no log; commits go into the database");
+                        self.may_log = false;
+                    }
+                }
+            }
+        }
+        self.logs.is_some()
+    }
+
+    fn commit_to_log(&mut self, jobs: &[Job]) -> Result<Verdicts, StoreError> {
+        let Some(logs) = &mut self.logs else {
+            return Err(self.shared.home().failed("it has no log"));
+        };
+        let records: Vec<&Record> = jobs.iter().filter_map(|job| job.record.as_ref()).collect();
+        logs.make_room(&records)?;
+        self.shared.database.ready()?;
         let mut passed = None;
-        let outcome = self.with(|db| self.transact(db, batches, is_quick, &mut passed));
+        let outcome = self.shared.with(|db| {
+            let batches: Vec<&Batch> = jobs.iter().map(|job| &job.batch).collect();
+            let verdicts = check(db, &self.shared.recent, &batches)?;
+            let records: Vec<&Record> =
+                records.iter().zip(&verdicts).filter(|(_, one)| one.is_ok()).map(|(record, _)| *record).collect();
+            if records.is_empty() {
+                passed = Some(verdicts);
+                return Ok(());
+            }
+            self.shared.crash_point("store.before-commit");
+            logs.append(&records).map_err(redb::Error::Io)?;
+            passed = Some(verdicts);
+            self.shared.crash_point("store.after-commit");
+            Ok(())
+        });
+        match (passed, outcome) {
+            // Whatever came after the group was durable.
+            (Some(verdicts), _) => Ok(verdicts),
+            (None, Err(why)) => Err(why),
+            (None, Ok(())) => Err(self.shared.home().failed("a group was left out")),
+        }
+    }
+
+    fn commit_to_database(&mut self, jobs: &[Job]) -> Result<Verdicts, StoreError> {
+        if let Some(logs) = &mut self.logs {
+            logs.settle()?;
+        }
+        let batches: Vec<&Batch> = jobs.iter().map(|job| &job.batch).collect();
+        let opening = self.shared.database.ready()?;
+        let mut passed = None;
+        let outcome = self.shared.with(|db| self.transact(db, &batches, &mut passed));
         let Err(why) = outcome else {
             return outcome;
         };
         tracing::warn!(error = %why, "a commit failed; opening the store again");
-        self.database.reopen(opening)?;
+        self.shared.database.reopen(opening)?;
         // Only a transaction that reached its commit can have landed.
         let Some(verdicts) = passed else {
             return Err(why);
         };
         let written: Vec<&Batch> =
             batches.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok()).map(|(batch, _)| *batch).collect();
-        if self.with(|db| landed(db, &written))? { Ok(verdicts) } else { Err(why) }
+        if self.shared.with(|db| landed(db, &written))? { Ok(verdicts) } else { Err(why) }
     }
 
     fn transact(
         &self,
         db: &Database,
         batches: &[&Batch],
-        is_quick: bool,
         passed: &mut Option<Verdicts>,
     ) -> Result<Verdicts, redb::Error> {
         let mut transaction = db.begin_write()?;
-        transaction.set_quick_repair(is_quick);
+        transaction.set_quick_repair(true);
         let verdicts = apply(&transaction, batches)?;
         if verdicts.iter().all(Result::is_err) {
             transaction.abort()?;
             return Ok(verdicts);
         }
         *passed = Some(verdicts.clone());
-        self.durably(|| Ok(transaction.commit()?))?;
+        self.shared.crash_point("store.before-commit");
+        transaction.commit()?;
+        self.shared.crash_point("store.after-commit");
         Ok(verdicts)
     }
 
-    /// An empty commit that stores the data that redb would otherwise find by reading the whole file.
-    fn rest(&self) {
-        // A failure is kept and returned to the next commit, which tries again.
-        let Ok(opening) = self.database.ready() else {
-            return;
+    fn settle(&mut self, told: &Told) {
+        let settled = self.logs.as_mut().map_or(Ok(false), Logs::settle);
+        // The caller may be gone.
+        let _ = told.send(settled.map(|_| ()));
+    }
+
+    /// Brings all rows into the database. Where there are none, an empty commit stores the data that redb would
+    /// otherwise find by reading the whole file: an earlier version may have left it without them.
+    fn rest(&mut self) {
+        let rested = match self.logs.as_mut().map_or(Ok(false), Logs::settle) {
+            Ok(true) => Ok(()),
+            Ok(false) => self.shared.commit(|_| Ok(())),
+            Err(why) => Err(why),
         };
-        let made = self.with(|db| {
-            let mut transaction = db.begin_write()?;
-            transaction.set_quick_repair(true);
-            self.durably(|| Ok(transaction.commit()?))
-        });
-        if let Err(why) = made {
-            tracing::warn!(error = %why, "the store could not be made quick to open; opening it again");
-            self.recover(opening);
+        if let Err(why) = rested {
+            tracing::warn!(error = %why, "the rows of the log could not be brought into the database yet");
         }
     }
 
-    fn durably(&self, commit: impl FnOnce() -> Result<(), redb::Error>) -> Result<(), redb::Error> {
-        self.crash_point("store.before-commit");
-        commit()?;
-        self.crash_point("store.after-commit");
-        Ok(())
-    }
-
-    fn crash_point(&self, name: &'static str) {
-        if let Some(hook) = &self.crash_hook {
-            hook(name);
+    /// Closes the store in order: without logs.
+    fn end(self) {
+        if let Some(Err(why)) = self.logs.map(Logs::end) {
+            tracing::warn!(error = %why, "the log stays, and the next opening reads it");
         }
     }
-}
-
-/// The first batch and all that wait behind it, up to [`GROUP_BYTES_MAX`].
-///
-/// It does not wait for further callers: as measured, that gained nothing.
-fn gather(first: Job, queue: &Receiver<Job>) -> Vec<Job> {
-    let mut bytes = first.bytes;
-    let mut jobs = vec![first];
-    while bytes < GROUP_BYTES_MAX {
-        let Ok(next) = queue.try_recv() else {
-            break;
-        };
-        bytes = bytes.saturating_add(next.bytes);
-        jobs.push(next);
-    }
-    jobs
 }

@@ -19,8 +19,10 @@ const ROLE: &str = "LONGHAUL_TEST_ROLE";
 const DIR: &str = "LONGHAUL_TEST_DIR";
 const FROM: &str = "LONGHAUL_TEST_FROM";
 const KILL_AT: &str = "LONGHAUL_TEST_KILL_AT";
-/// Set: every commit is a quick-repair one, as in a large file.
-const QUICK: &str = "LONGHAUL_TEST_QUICK";
+/// The length of a log, in bytes, so that logs take turns all the time.
+const LOG: &str = "LONGHAUL_TEST_LOG";
+/// The length of content with which a limit is reached, in bytes.
+const PIECE: &str = "LONGHAUL_TEST_PIECE";
 
 /// Not a test but the child's main function: it does nothing unless a parent gave it a role.
 #[test]
@@ -43,8 +45,8 @@ fn every_acknowledged_batch_survives_a_kill_at_any_moment_in_whole() {
 }
 
 #[test]
-fn every_acknowledged_batch_of_a_large_file_survives_a_kill_at_any_moment_in_whole() {
-    kill_at_any_moment(&[(QUICK, "1".to_owned())]);
+fn every_acknowledged_batch_survives_a_kill_while_logs_take_turns() {
+    kill_at_any_moment(&[(LOG, "65536".to_owned())]);
 }
 
 fn kill_at_any_moment(settings: &[(&str, String)]) {
@@ -62,43 +64,65 @@ fn kill_at_any_moment(settings: &[(&str, String)]) {
     assert!(acknowledged.len() > 100, "only {} batches were tried", acknowledged.len());
 }
 
+/// The fifth commit goes into the database, the twentieth to a log.
 #[test]
 fn a_kill_just_before_a_commit_loses_it_and_just_after_keeps_it() {
-    for (point, kept) in [("store.before-commit", 4), ("store.after-commit", 5)] {
-        let dir = tempfile::tempdir().unwrap();
-        let kill_at = format!("{point}:5");
-        let child = start("commit-until-killed", dir.path(), &[(FROM, "0".to_owned()), (KILL_AT, kill_at)]);
-        let acknowledged = acknowledgements(child);
-        assert_eq!(acknowledged.len(), 4, "{point}");
-        assert_eq!(check(dir.path(), &acknowledged), kept, "{point}");
+    for number in [5, 20] {
+        for (point, kept) in [("store.before-commit", number - 1), ("store.after-commit", number)] {
+            let dir = tempfile::tempdir().unwrap();
+            let kill_at = format!("{point}:{number}");
+            let child = start("commit-until-killed", dir.path(), &[(FROM, "0".to_owned()), (KILL_AT, kill_at)]);
+            let acknowledged = acknowledgements(child);
+            assert_eq!(acknowledged.len(), number - 1, "{point}");
+            assert_eq!(check(dir.path(), &acknowledged), kept, "{point}");
+        }
     }
 }
 
 #[test]
-fn a_large_file_that_was_killed_while_it_was_written_opens_without_being_read() {
-    for is_quick in [false, true] {
+fn a_kill_around_the_writing_of_a_log_into_the_database_loses_nothing() {
+    for point in ["store.before-fold:1", "store.after-fold:1", "store.before-fold:4", "store.after-fold:4"] {
         let dir = tempfile::tempdir().unwrap();
-        let mut settings = vec![(FROM, "0".to_owned()), (KILL_AT, "store.before-commit:20".to_owned())];
-        settings.extend(is_quick.then(|| (QUICK, "1".to_owned())));
+        let settings = [(FROM, "0".to_owned()), (KILL_AT, point.to_owned()), (LOG, "65536".to_owned())];
         let acknowledged = acknowledgements(start("commit-until-killed", dir.path(), &settings));
-        assert_eq!(acknowledged.len(), 19);
+        assert!(acknowledged.len() > 8, "{point}: {}", acknowledged.len());
+        check(dir.path(), &acknowledged);
+        // Closed in order, the database has it all.
+        assert!(!dir.path().join("state.log.0").exists() && !dir.path().join("state.log.1").exists());
+        check(dir.path(), &acknowledged);
+    }
+}
+
+#[test]
+fn a_file_that_was_killed_at_any_point_opens_without_being_read() {
+    for point in ["store.before-commit:1", "store.after-commit:5", "store.before-commit:20", "store.before-fold:2"] {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = [(FROM, "0".to_owned()), (KILL_AT, point.to_owned()), (LOG, "65536".to_owned())];
+        let acknowledged = acknowledgements(start("commit-until-killed", dir.path(), &settings));
         // A copy, so that the store finds the file as the kill left it.
         let copy = dir.path().join("copy.redb");
         std::fs::copy(dir.path().join(STATE_FILE), &copy).unwrap();
         let opened = redb::Database::builder().set_repair_callback(redb::RepairSession::abort).open(&copy);
-        assert_eq!(opened.is_ok(), is_quick, "{:?}", opened.err());
+        assert!(opened.is_ok(), "{point}: {:?}", opened.err());
         check(dir.path(), &acknowledged);
     }
 }
 
 #[test]
 fn a_file_that_may_not_grow_is_full_and_takes_more_when_it_may() {
+    // The first go into the database at once, the second through logs.
+    for piece in ["524288", "131072"] {
+        fill_to_the_limit(piece);
+    }
+}
+
+fn fill_to_the_limit(piece: &str) {
     // An ignored signal stays ignored in a started program: the error comes instead.
     let exe = std::env::current_exe().unwrap();
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(exe);
     let dir = tempfile::tempdir().unwrap();
-    let output = role(&mut shell, "fill-the-limit", dir.path()).output().unwrap();
+    let output = role(&mut shell, "fill-the-limit", dir.path()).env(PIECE, piece).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
 
@@ -131,10 +155,23 @@ fn acknowledgements(mut child: Child) -> BTreeSet<u64> {
     numbers
 }
 
+/// A store that this process may just have closed. A child that another test starts at that moment has the lock until its
+/// program begins, where tests are threads of one process.
+#[track_caller]
+fn opened(dir: &Path) -> RedbStore {
+    for _ in 0..100 {
+        match RedbStore::open(dir, StoreOptions::default()) {
+            Err(StoreError::Held { .. }) => std::thread::sleep(Duration::from_millis(20)),
+            store => return store.unwrap(),
+        }
+    }
+    panic!("the store stays held");
+}
+
 /// Every acknowledged batch is there, and every batch that is there is complete; returns how many.
 #[track_caller]
 fn check(dir: &Path, acknowledged: &BTreeSet<u64>) -> usize {
-    let store = RedbStore::open(dir, StoreOptions::default()).unwrap();
+    let store = opened(dir);
     let rows = store.scan(Table::Events, &Key::of("batch"), None, usize::MAX).unwrap();
     let there: BTreeSet<u64> = rows.iter().filter_map(|(key, _)| Key::last_number(key)).collect();
     assert!(there.is_superset(acknowledged), "lost {:?}", acknowledged.difference(&there));
@@ -165,7 +202,7 @@ fn commit_until_killed(dir: &Path) {
     let callers = if kill_at.is_some() { 1 } else { 4 };
     let options = StoreOptions {
         crash_hook: kill_at.map(|at| Arc::new(killer(&at)) as _),
-        quick_repair_bytes_min: std::env::var_os(QUICK).map(|_| 0),
+        log_bytes_max: std::env::var(LOG).ok().map(|bytes| bytes.parse().unwrap()),
     };
     let store = Arc::new(RedbStore::open(dir, options).unwrap());
     let next = Arc::new(AtomicU64::new(std::env::var(FROM).unwrap().parse().unwrap()));
@@ -245,7 +282,7 @@ fn fill(dir: &Path, wall: Wall) {
         runtime.block_on(store.commit(large(kept))).unwrap();
         kept += 1;
         check_large(&store, kept);
-        if kept > 20 {
+        if kept > 200 {
             break;
         }
     }
@@ -253,10 +290,11 @@ fn fill(dir: &Path, wall: Wall) {
     check_large(&RedbStore::open(dir, StoreOptions::default()).unwrap(), kept);
 }
 
-/// 512 KiB that do not compress.
+/// Content that does not compress, of 512 KiB unless the test says otherwise.
 fn large(number: u64) -> Batch {
+    let bytes = std::env::var(PIECE).ok().map_or(524_288, |bytes| bytes.parse::<u64>().unwrap());
     let blocks =
-        (0..16_384_u64).flat_map(|block| *Digest::of_parts(&[&number.to_le_bytes(), &block.to_le_bytes()]).as_bytes());
+        (0..bytes / 32).flat_map(|block| *Digest::of_parts(&[&number.to_le_bytes(), &block.to_le_bytes()]).as_bytes());
     let mut batch = Batch::new();
     let digest = batch.blob(blocks.collect());
     batch.insert(Table::Events, Key::of("large").number(number), digest.to_string())

@@ -23,8 +23,8 @@ fn readers_writers_backups_and_collections_disturb_each_other_in_nothing() {
     count_panics();
     let seconds = std::env::var("LONGHAUL_STRESS_S").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
     let dir = tempfile::tempdir().unwrap();
-    // 4 MiB are reached in the middle of it, so that commits of both kinds are made.
-    let options = StoreOptions { quick_repair_bytes_min: Some(4 << 20), ..StoreOptions::default() };
+    // Short logs, which take turns all the time.
+    let options = StoreOptions { log_bytes_max: Some(256 << 10), ..StoreOptions::default() };
     let load = Load {
         store: RedbStore::open(&dir.path().join("store"), options).unwrap(),
         until: Instant::now() + Duration::from_secs(seconds),

@@ -45,7 +45,7 @@ impl HttpClient for ExportClient {
     }
 }
 
-/// Whether an endpoint is on this machine, and is reached through no proxy of the environment.
+/// True when an endpoint is on this machine, and is reached through no proxy of the environment.
 fn is_loopback(endpoint: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(endpoint) else { return false };
     let host = url.host_str().unwrap_or_default();

@@ -131,7 +131,7 @@ impl Watcher {
         self.log(event);
     }
 
-    /// Nobody works on the run any more: its spans end, and those of its open invocations.
+    /// Ends the spans of a run that no process works on any more, and those of its open invocations.
     pub fn close(&mut self) {
         let ended = self.spans.as_mut().map(Spans::close).unwrap_or_default();
         self.send(ended);

@@ -32,7 +32,7 @@ pub(crate) fn step(invocation: &InvocationId, step: u32) -> SpanId {
     SpanId::from_bytes(first(&["step", invocation.as_str(), &step.to_string()]))
 }
 
-/// Whether a run is in the traced share. The result is the same in each process that works on it.
+/// True when a run is in the traced share. The result is the same in each process that works on it.
 pub(crate) fn is_sampled(run: &RunId, ratio: f64) -> bool {
     let drawn = u32::from_be_bytes(first(&["sample", run.as_str()]));
     f64::from(drawn) < ratio * (f64::from(u32::MAX) + 1.0)

@@ -53,7 +53,8 @@ impl Totals {
         }
     }
 
-    /// Adds what the sums of a run have more than they had `before`.
+    /// Adds what the sums of a run have more than they had `before`. Where they have less, as those of a run that an
+    /// import replaced, nothing is taken out: a counter never falls.
     pub fn grow(&mut self, before: &Self, now: &Self) {
         self.runs_started += now.runs_started.saturating_sub(before.runs_started);
         self.features_committed += now.features_committed.saturating_sub(before.features_committed);
@@ -121,9 +122,9 @@ impl OfModel {
             *sum = sum.saturating_add(now.saturating_sub(before));
         }
         if let Some(microdollars) = now.microdollars {
-            *self.microdollars.get_or_insert(0.0) += microdollars - before.microdollars.unwrap_or(0.0);
+            *self.microdollars.get_or_insert(0.0) += (microdollars - before.microdollars.unwrap_or(0.0)).max(0.0);
         }
-        self.seconds += now.seconds - before.seconds;
+        self.seconds += (now.seconds - before.seconds).max(0.0);
     }
 
     fn add(&mut self, usage: Usage, took_ms: u64) {

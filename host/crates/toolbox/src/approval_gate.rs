@@ -108,7 +108,7 @@ impl ApprovalGate {
         Ok(intent.heard.iter().filter(|source| !is_allowed(source)).cloned().collect())
     }
 
-    /// Whether a person was asked about this call before, so that its question stands at this place of the journal.
+    /// True when a person was asked about this call before, so that its question stands at this place of the journal.
     fn is_asked(&self, intent: &Intent) -> bool {
         let run = intent.invocation.run();
         let is_it = |one: &Approval| {

@@ -3,11 +3,13 @@
 
 use crate::ask_human::AskHuman;
 use crate::environment::ToolEnvironment;
+use crate::native_python::NativePython;
 use crate::project::ProjectTool;
 use crate::todo::TodoTool;
 use longhaul_browser::{Browser, BrowserEnvironment, BrowserSettings};
 use longhaul_config::PluginConfig;
 use longhaul_config::tools::built_in::{ASK_HUMAN, BROWSER, PREFIX, PROJECT, TODO, settings};
+use longhaul_config::tools::native_python::is_native;
 use longhaul_core::fault;
 use longhaul_core::grant::Grants;
 use longhaul_core::supervisor::Supervisor;
@@ -38,6 +40,10 @@ pub struct ToolSite<'a> {
 pub fn open(tool: &str, part: &PluginConfig, site: &ToolSite<'_>) -> fault::Result<Arc<dyn HostTool>> {
     let ToolSite { environment, project, name, sandbox_min, tree, supervisor } = *site;
     let (store, clock) = (Arc::clone(&environment.store), Arc::clone(&environment.clock));
+    if is_native(part) {
+        let host = environment.check_host(sandbox_min, project)?;
+        return Ok(Arc::new(NativePython::new(part, host, project, tree)?));
+    }
     match part.plugin.strip_prefix(PREFIX) {
         Some(PROJECT) => Ok(Arc::new(ProjectTool { store, clock })),
         Some(ASK_HUMAN) => Ok(Arc::new(AskHuman)),

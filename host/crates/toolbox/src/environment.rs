@@ -48,6 +48,7 @@ impl ToolEnvironment {
         let found = longhaul_worktree::UserRepository::open(project).map(|found| found.root().to_owned());
         let checkout = Some(found.unwrap_or_else(|_| project.to_owned()));
         let (program, redact) = (own_program()?, Some(redact));
-        Ok(SandboxHost { program, prefix_args, scratch, hidden, checkout, level_min, redact })
+        let cache = longhaul_home::cache().ok();
+        Ok(SandboxHost { program, prefix_args, scratch, cache, hidden, checkout, level_min, redact })
     }
 }

@@ -113,7 +113,7 @@ impl ToolGate {
         self.policy.when_untrusted(&intent.call.function, &arguments)
     }
 
-    /// Whether a call changes nothing: the operator vouches for its tool, or its hosts are granted for GET and HEAD
+    /// True when a call changes nothing: the operator vouches for its tool, or its hosts are granted for GET and HEAD
     /// alone. A plugin's own claim is not enough, since it could send what it read.
     fn only_reads(&self, intent: &Intent) -> bool {
         let Reach { hosts, writes_beyond, .. } = &self.reach;
@@ -121,7 +121,7 @@ impl ToolGate {
         intent.effect == EffectClass::ReadOnly || (intent.reads && is_held)
     }
 
-    /// Whether its calls can reach beyond the tree.
+    /// True when its calls can reach beyond the tree.
     pub fn reaches_out(&self) -> bool {
         let Reach { is_web, writes_beyond, has_secrets, .. } = self.reach;
         (is_web || writes_beyond || has_secrets) && self.asks != ApprovalKind::Question
@@ -165,7 +165,7 @@ impl ToolGate {
         }
     }
 
-    /// Whether this call needs no approval.
+    /// True when this call needs no approval.
     pub fn is_free(&self, call: &ToolCall) -> bool {
         if self.asks == ApprovalKind::Question {
             return false;
@@ -209,7 +209,7 @@ impl ToolGate {
         Some(format!("[{}.approval] names `{unknown}`, which the tool does not have{or}", self.table))
     }
 
-    /// Whether the call runs a command, so that the answer `a` covers a program.
+    /// True when the call runs a command, so that the answer `a` covers a program.
     pub fn runs_commands(&self, call: &ToolCall) -> bool {
         self.always_asks || runs_commands(&call.tool, &call.function, &self.plugin)
     }
@@ -220,14 +220,14 @@ pub fn itself(call: &ToolCall) -> String {
     format!("the tool `{}`", call.tool)
 }
 
-/// Whether every reader sees the same host in an origin.
+/// True when every reader sees the same host in an origin.
 fn is_plain(origin: &str) -> bool {
     let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
     authority.is_some_and(|authority| !authority.is_empty() && authority.chars().all(plain))
 }
 
-/// Whether a person can be asked this.
+/// True when a person can be asked this.
 fn is_question(arguments: &Arguments) -> bool {
     let text = arguments.get("question").and_then(Value::as_str).unwrap_or_default();
     let chars = text.chars().count();

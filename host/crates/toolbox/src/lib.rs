@@ -9,13 +9,13 @@
 //! | [`gate`] | the operator's policy for the calls of a tool, and the tool's reach |
 //! | [`approval_gate`] | decisions about calls: the policy, then the rules of the run, then a person |
 //! | [`built_in`] | the constructors of the tools that the host itself implements |
-//! | `ask_human`, `project`, `todo` | three of these tools |
+//! | `ask_human`, `native_python`, `project`, `todo` | four of these tools |
 //! | [`mcp`] | the MCP servers of a project as tools |
 //! | [`discarded_changes`] | the files that calls wrote and that no commit would hold |
 //!
 //! This crate refuses to grant anything beyond `longhaul.toml`, and to repeat a call; the journal decides about
-//! repetitions. It asks no person by itself: it stores the question, and the run waits for its answer. It knows neither
-//! capabilities nor an engine, so that a guest's call of a tool leads down.
+//! repetitions. It asks no person by itself: it stores the question, and the run waits for its answer. It names neither
+//! capabilities nor an engine, so that a guest's call of a tool leads down; native Python it has of `exec`.
 
 pub mod approval_gate;
 mod ask_human;
@@ -25,6 +25,7 @@ pub mod discarded_changes;
 pub mod environment;
 pub mod gate;
 pub mod mcp;
+mod native_python;
 mod project;
 mod todo;
 pub mod tool_set;

@@ -1,4 +1,4 @@
-//! `builtin:project`: what an agent may read of its project, and what it may propose.
+//! `builtin:project`: lets an agent read the state of its project, and propose changes of it.
 //!
 //! Reads answer from the state after the last step. A change of the list of features, or the start of a project, is a
 //! proposal: it is stored, reported, and accepted or rejected by a person. No function here marks a feature: the

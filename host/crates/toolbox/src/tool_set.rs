@@ -113,13 +113,13 @@ impl ToolSet {
         &self.environment
     }
 
-    /// Whether the answers of a tool may come from the network.
+    /// True when the answers of a tool may come from the network.
     pub fn is_web(&self, tool: &str) -> bool {
         self.web_tools.contains(tool)
     }
 
-    /// Whether a call reached this destination before. The destinations of an earlier process are unknown, so a person
-    /// may be asked again.
+    /// True when a call reached this destination before. The destinations of an earlier process are unknown, so a
+    /// person may be asked again.
     pub fn has_reached(&self, destination: &str) -> bool {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner).contains(destination)
     }

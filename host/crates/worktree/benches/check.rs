@@ -2,7 +2,7 @@
 //! run: `cargo bench -p longhaul-worktree --bench check`. It copies a tree of 500 files, or updates the copy of the
 //! previous check. A machine that gives less than the full sandbox measures nothing.
 
-#[path = "../tests/support/repo.rs"]
+#[path = "../tests/it/repo.rs"]
 mod repo;
 
 use longhaul_sandbox::{Level, SandboxHost};
@@ -60,6 +60,7 @@ fn host(repo: &Repo) -> SandboxHost {
         program: std::env::current_exe().expect("this program"),
         prefix_args: Vec::new(),
         scratch,
+        cache: None,
         hidden: Vec::new(),
         checkout: Some(repo.root()),
         redact: None,

@@ -194,7 +194,7 @@ impl UserRepository {
         find_effect(&self.repo()?, branch, effect_id)
     }
 
-    /// Whether the repository has a commit.
+    /// True when the repository has a commit.
     #[must_use]
     pub fn has_commit(&self, commit: &str) -> bool {
         let id = git2::Oid::from_str(commit).ok();

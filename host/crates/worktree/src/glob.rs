@@ -38,7 +38,7 @@ impl Glob {
         Self { parts: names.map(part).collect() }
     }
 
-    /// Whether it matches `path`, or with `or_above`, a directory above it.
+    /// True when it matches `path`, or with `or_above`, a directory above it.
     pub(crate) fn matches(&self, path: &[u8], or_above: bool, steps: &Cell<u64>) -> bool {
         let names: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
         // `reached[n]`: the parts so far match the first n names.

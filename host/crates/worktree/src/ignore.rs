@@ -67,7 +67,7 @@ impl Rules {
         Ok(Rc::new(Self { above: Some(Rc::clone(self)), dir: dir.to_vec(), list, file: shown(&path) }))
     }
 
-    /// Whether `path` is ignored, given that no directory above it is: the last rule of the nearest file decides.
+    /// True when `path` is ignored, given that no directory above it is: the last rule of the nearest file decides.
     pub(crate) fn cover(&self, path: &[u8], is_dir: bool, steps: &Cell<u64>) -> Result<bool, TreeError> {
         Ok(self.deciding(path, is_dir, steps)?.is_some_and(|(_, rule)| !rule.is_kept))
     }

@@ -6,6 +6,7 @@
 use crate::TreeError;
 use crate::git::{UserRepository, check_settled, find, not_opened};
 use git2::{ErrorCode, Repository, RepositoryInitOptions, Signature};
+use std::io;
 use std::path::Path;
 
 /// Makes the directory, a repository with the branch `main` in it, and a first commit, so that HEAD exists. The commit
@@ -17,12 +18,33 @@ pub fn new_project(dir: &Path, name: &str) -> Result<UserRepository, TreeError> 
     new_project_with(dir, name, &[])
 }
 
-/// As [`new_project`], with further files, by their names and texts, in the commit.
+/// As [`new_project`], with further files, by their names and texts, in the commit. A directory that was not there is
+/// removed when the project cannot be made: a part of one would be refused at the next try.
 ///
 /// # Errors
 /// As [`new_project`].
 pub fn new_project_with(dir: &Path, name: &str, more: &[(&str, &str)]) -> Result<UserRepository, TreeError> {
-    std::fs::create_dir_all(dir).map_err(TreeError::io("make", dir))?;
+    let is_ours = make_directory(dir).map_err(TreeError::io("make", dir))?;
+    let made = fill(dir, name, more);
+    if made.is_err() && is_ours {
+        let _ = std::fs::remove_dir_all(dir);
+    }
+    made
+}
+
+/// Makes a directory and those above it. True when this call made it: of two processes, one has made it.
+fn make_directory(dir: &Path) -> io::Result<bool> {
+    if let Some(above) = dir.parent() {
+        std::fs::create_dir_all(above)?;
+    }
+    match std::fs::create_dir(dir) {
+        // It may be a link to a directory, or a file, which is an error here.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => std::fs::create_dir_all(dir).map(|()| false),
+        made => made.map(|()| true),
+    }
+}
+
+fn fill(dir: &Path, name: &str, more: &[(&str, &str)]) -> Result<UserRepository, TreeError> {
     let mut entries = std::fs::read_dir(dir).map_err(TreeError::io("list", dir))?;
     let not_new = |what| TreeError::NotNew { dir: dir.to_owned(), what };
     if entries.next().is_some() {

@@ -10,6 +10,7 @@
 mod browse;
 mod caps;
 mod checkpoint;
+mod commit_diff;
 mod diff;
 mod error;
 mod git;
@@ -33,6 +34,10 @@ mod write;
 pub use browse::Browsed;
 pub use caps::TreeCaps;
 pub use checkpoint::{CheckpointOrder, TreeCheckpoint};
+pub use commit_diff::{
+    COMMIT_BYTES_MAX, COMMIT_FILE_BYTES_MAX, COMMIT_FILES_MAX, COMMIT_MESSAGE_BYTES_MAX, CommitChange, CommitCounts,
+    CommitDiff, CommitFile,
+};
 pub use diff::DiffForm;
 pub use error::TreeError;
 pub use git::{Branch, CommitOrder, Committed, StartPoint, UserRepository};

@@ -133,7 +133,7 @@ pub(crate) fn kept(repo: &Repository, run: &str) -> Result<Vec<(u32, Oid)>, Tree
     Ok(found)
 }
 
-fn logged(repo: &Repository, id: Oid) -> Result<Logged, TreeError> {
+pub(crate) fn logged(repo: &Repository, id: Oid) -> Result<Logged, TreeError> {
     let commit = repo.find_commit(id).map_err(TreeError::git("read a commit"))?;
     let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
     let seconds = u64::try_from(commit.time().seconds()).unwrap_or(0);

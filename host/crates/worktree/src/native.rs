@@ -7,6 +7,7 @@
 mod check;
 mod copy;
 mod error;
+mod go_library;
 mod judged;
 mod pinned;
 mod spare;

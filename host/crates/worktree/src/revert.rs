@@ -140,7 +140,7 @@ fn keep(repo: &Repository, name: &str, id: Oid) -> Result<(), TreeError> {
     sync_file(&repo.commondir().join(name))
 }
 
-fn digits(word: &str) -> Result<String, TreeError> {
+pub(crate) fn digits(word: &str) -> Result<String, TreeError> {
     if DIGITS.contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(word.to_ascii_lowercase());
     }

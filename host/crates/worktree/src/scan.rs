@@ -480,7 +480,7 @@ fn is_unsafe(name: &[u8]) -> bool {
         || name.contains(&0)
 }
 
-/// Whether a link at `path` leads out of the tree or into a repository.
+/// True when a link at `path` leads out of the tree or into a repository.
 ///
 /// Only targets of the form `../..` and then names are accepted: a `..` after a name goes up from that name's own
 /// target, which may be another link.

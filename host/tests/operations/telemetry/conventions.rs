@@ -1,4 +1,4 @@
-//! What OpenTelemetry's conventions for generative AI demand of spans and metrics, and a check of received ones.
+//! The demands of OpenTelemetry's conventions for generative AI on spans and metrics, and a check of received ones.
 //!
 //! The tables are written from github.com/open-telemetry/semantic-conventions-genai, version 0.1.0: from `model/gen-ai`
 //! as of commit e9de14ba, with the renames that the changelog and the pages of 0.1.0 have. They say names, types,

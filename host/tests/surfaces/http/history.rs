@@ -90,6 +90,16 @@ fn lists_costs_and_metrics_answer_soon_however_long_the_history_is() {
         }
         ends.store(true, Ordering::Relaxed);
     });
+    web.until("/api/v1/runs?active=true&limit=1", |runs| runs["total"] == 0);
+    let kept = told(&web);
+    assert_eq!(told(&web.again(&lab)), kept, "a process that reads every run anew tells the same");
+}
+
+/// The costs, and the numbers of runs in metrics.
+fn told(web: &Web) -> (Value, Vec<String>) {
+    let metrics = web.get("/metrics").expect(200).body;
+    let runs = metrics.lines().filter(|line| line.starts_with("longhaul_runs"));
+    (web.get("/api/v1/costs").expect(200).json(), runs.map(str::to_owned).collect())
 }
 
 /// Asks something that takes an agent as many steps.

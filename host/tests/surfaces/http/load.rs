@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// The environment variable that makes this process a generator, with its settings.
 const ORDER: &str = "LONGHAUL_LOAD_ORDER";
 
-/// How much is asked.
+/// The amount of requests.
 struct Load {
     seconds: u64,
     per_second: u64,

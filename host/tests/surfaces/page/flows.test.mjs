@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, before } from "node:test";
 
+import { codeFlows } from "./code.mjs";
 import {
   api,
   given,
@@ -51,6 +52,7 @@ after(async () => {
   await browser?.close();
   await server.stop();
   model.stop();
+  console.log(`pictures of the page: ${given.artifacts}`);
 });
 
 const button = (name, scope = desk.page) => scope.getByRole("button", { name, exact: true });
@@ -81,7 +83,7 @@ test("a wrong token is said to be wrong, and the right one lets in, by keyboard 
   await page.getByText("This token is wrong").waitFor();
   assert.equal(await page.getByLabel("Token").getAttribute("aria-invalid"), "true");
   assert.deepEqual(await violations(page), []);
-  await picture(page, "light-login-wrong");
+  await picture(page, "login-wrong");
   await page.getByLabel("Token").fill("two words");
   await page.keyboard.press("Enter");
   await page.getByText("A token is one word").waitFor();
@@ -124,7 +126,7 @@ test("a run is started from its project and is seen as it goes, word by word", a
 test("what waits for a person is shown where they are, and a feature is edited in place meanwhile", async () => {
   const { page } = desk;
   await page.locator(".approval.is-open").getByText("poster.post").waitFor();
-  await picture(page, "light-run-approval");
+  await picture(page, "run-approval");
   await page
     .getByRole("navigation", { name: "Parts of the run" })
     .getByRole("link", { name: /Features/ })
@@ -201,7 +203,7 @@ test("when the server is killed the page says so, and it catches up without doub
   await server.kill();
   await page.getByText("Disconnected from Longhaul").waitFor();
   assert.equal((await page.locator(".event").count()) >= shown, true, "what was shown stays");
-  await picture(page, "light-disconnected");
+  await picture(page, "disconnected");
   await button("Try now").click();
   await page.getByText("Disconnected from Longhaul").waitFor();
   model.pauseMs = 1;
@@ -346,6 +348,17 @@ test("the report is read here and kept as a file", async () => {
   await page.locator("tbody").getByText("Revert to it").first().waitFor();
 });
 
+test("a commit opens with its files and their lines", async () => {
+  const { page } = desk;
+  await go(`#/runs/${run}/result`);
+  await page.getByTitle("Show what it changed").first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.locator(".file-tree").waitFor();
+  await dialog.locator(".diff-add").first().waitFor();
+  assert.deepEqual(await violations(page), []);
+  await dialog.getByRole("button", { name: "Close" }).click();
+});
+
 test("a schedule is added, run now, paused and removed, and its agent shows what it came to", async (t) => {
   if (!(await has("/api/v1/schedules"))) return t.skip("this server has no schedules");
   const { page } = desk;
@@ -402,6 +415,8 @@ test("a schedule is added, run now, paused and removed, and its agent shows what
   await page.getByRole("heading", { name: "Result" }).waitFor({ timeout: WORK_MS });
 });
 
+codeFlows({ desk: () => desk.page, button, go, ask: (path) => ask(path), run: () => run });
+
 test("runs are found by their words, the filter is in the address, and several are chosen at once", async () => {
   const { page } = desk;
   await go("#/runs");
@@ -423,9 +438,24 @@ test("runs are found by their words, the filter is in the address, and several a
   await page.getByText("1 run chosen").waitFor();
   assert.equal(await button("Pause 0").isDisabled(), true, "a run that is over is not paused");
   assert.deepEqual(await violations(page), []);
-  await picture(page, "light-runs-chosen");
+  await picture(page, "runs-chosen");
   await button("Choose none").click();
   await page.getByText("1 run chosen").waitFor({ state: "detached" });
+});
+
+test("a run is archived, listed apart from the others, and taken back", async () => {
+  const { page } = desk;
+  await go("#/runs?status=completed");
+  const choice = page.getByRole("checkbox", { name: `Choose ${run}` });
+  await choice.check();
+  await button("Archive 1").click();
+  await page.getByText("No run fits.").waitFor();
+  await page.getByRole("combobox", { name: "Archive" }).selectOption("true");
+  await choice.check();
+  await button("Take back from the archive 1").click();
+  await page.getByText("No run fits.").waitFor();
+  await page.getByRole("combobox", { name: "Archive" }).selectOption("");
+  await choice.waitFor();
 });
 
 test("the time axis shows the kill, and each event has an address", async () => {
@@ -535,6 +565,12 @@ const places = async () => ({
   result: `#/runs/${run}/result`,
   approvals: "#/approvals/all",
   rules: "#/approvals/rules",
+  trajectories: "#/trajectories",
+  trajectory: `#/trajectories/${run}/${encodeURIComponent(`${run}/f-one/1/generate`)}`,
+  exec: "#/exec",
+  graphs: "#/graphs",
+  graph: "#/graphs/sums",
+  step: "#/graphs/sums/steps/half",
   costs: "#/costs",
   plugins: "#/plugins",
   missing: "#/nothing",
@@ -546,7 +582,7 @@ for (const [mode, options] of Object.entries({
   light: { colorScheme: "light" },
   dark: { colorScheme: "dark" },
   phone: {
-    viewport: { width: 360, height: 740 },
+    viewport: { width: 390, height: 800 },
     deviceScaleFactor: 2,
     hasTouch: true,
     isMobile: true,
@@ -570,12 +606,16 @@ for (const [mode, options] of Object.entries({
       );
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
       assert.equal(await page.locator("main .failed").count(), 0, `${name}: ${await page.locator("main").innerText()}`);
-      const over = await page.evaluate(
-        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-      );
-      if (over > 0) found.push(`${name} is ${over} px wider than the screen`);
+      // Of a phone a narrower one is tried, too.
+      for (const width of mode === "phone" ? [360, 390] : [1320]) {
+        await page.setViewportSize({ ...page.viewportSize(), width });
+        const over = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        if (over > 0) found.push(`${name} is ${over} px wider than a screen of ${width}`);
+      }
       found.push(...(await violations(page)).map((one) => `${name}: ${one}`));
-      await picture(page, `${mode}-${name}`);
+      await picture(page, name);
     }
     if (mode === "phone") {
       await button("Menu", page).click();
@@ -604,6 +644,14 @@ test("who may only read is offered nothing else", async () => {
   await page.locator(".feature[open]").getByText("Rubric").waitFor();
   for (const name of ["Start a run", "Ask", "Edit", "Drop", "Add a feature"]) {
     assert.equal(await page.getByRole("button", { name, exact: true }).count(), 0, name);
+  }
+  for (const [hash, heading, names] of [
+    ["#/exec", "Run code", ["Run", "Stop"]],
+    ["#/graphs/sums", "sums", ["Run stale", "Run all", "Add a step", "Remove the graph", "Run: half", "Edit: half", "Remove: half"]],
+  ]) {
+    await page.evaluate((to) => (location.hash = to), hash);
+    await page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
+    for (const name of names) assert.equal(await page.getByRole("button", { name, exact: true }).count(), 0, name);
   }
   assert.deepEqual(own.wrong, []);
   await own.context.close();

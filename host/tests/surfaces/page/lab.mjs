@@ -161,11 +161,15 @@ export async function openPage(browser, base, options = {}) {
   // The browser itself notes answers of 401 and broken connections, which are what some flows are about.
   const expected =
     /status of (401|409|412|422)|net::ERR_(CONNECTION_REFUSED|CONNECTION_RESET|CONNECTION_CLOSED|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|CONTENT_LENGTH_MISMATCH|SOCKET_NOT_CONNECTED|ABORTED)/;
+  // What the API does not have is what some flows ask for; a file of the page that is missing is wrong.
+  const isMissing = (message) =>
+    message.text().includes("status of 404") && message.location().url.startsWith(`${base}/api/`);
   page.on(
     "console",
     (message) =>
       ["error", "warning"].includes(message.type()) &&
       !expected.test(message.text()) &&
+      !isMissing(message) &&
       wrong.push(`console: ${message.text()} ${message.location().url}`),
   );
   page.on("pageerror", (error) => wrong.push(`error: ${error.stack}`));
@@ -175,7 +179,9 @@ export async function openPage(browser, base, options = {}) {
   });
   page.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(`${base}/`) && !url.startsWith("blob:")) wrong.push(`request to elsewhere: ${url}`);
+    // A picture with its bytes in it is asked of nobody.
+    const isOwn = url.startsWith(`${base}/`) || url.startsWith("blob:") || url.startsWith("data:image/");
+    if (!isOwn) wrong.push(`request to elsewhere: ${url}`);
     if (/lh_[A-Za-z0-9]/.test(url)) wrong.push(`a token in an address: ${url}`);
   });
   await page.addInitScript(() =>
@@ -199,10 +205,15 @@ export async function violations(page) {
   );
 }
 
-/** Keeps a picture among the artefacts of tests. */
+/** Keeps a picture of the page as it is, as NAME-THEME-WIDTH.png in the directory of pictures. */
 export async function picture(page, name) {
   mkdirSync(given.artifacts, { recursive: true });
-  await page.screenshot({ path: join(given.artifacts, `${name}.png`) });
+  const theme = await page.evaluate(
+    () =>
+      document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"),
+  );
+  const file = `${name}-${theme}-${page.viewportSize().width}.png`;
+  await page.screenshot({ path: join(given.artifacts, file) });
 }
 
 /** The API, past the page. */

@@ -178,11 +178,7 @@ fn a_server_and_what_it_started_end_with_a_host_that_is_killed() {
         let calls = [("mcp-fake", "child", json!({})), ("mcp-fake", "hang", json!({}))];
         let lab = faked(&tools_named(&["child", "hang"]), more, &calls);
         let mut host = lab.start(&["run"]);
-        let (begun, child) = (Instant::now(), lab.path("fake/child"));
-        while !child.exists() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "it starts nothing");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        host.wait_for_file(&lab.path("fake/child"));
         host.kill();
         host.wait();
         // It gets no signal, and cannot notice the end of its input.

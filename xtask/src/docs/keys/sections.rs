@@ -1,4 +1,4 @@
-//! Which types the pages of configuration files describe, and where those stand.
+//! The types that the pages of configuration files describe, and the places of their sections.
 //!
 //! A new table of a file needs a section here, and its source among [`SOURCES`].
 
@@ -100,6 +100,7 @@ pub(crate) const FILES: [File; 3] = [
             ),
             ("[notify]", "NotifyConfig", "Notifications about tasks of schedules that failed for good."),
             ("[notify.email]", "EmailConfig", ""),
+            ("[store]", "PostgresConfig", "See [State in PostgreSQL](../operate/postgres.md)."),
         ],
     },
     File {
@@ -119,7 +120,7 @@ pub(crate) const FILES: [File; 3] = [
 ];
 
 /// The sources of the types, below `host/crates`.
-pub(crate) const SOURCES: [&str; 32] = [
+pub(crate) const SOURCES: [&str; 33] = [
     "config/src/tables.rs",
     "config/src/part.rs",
     "config/src/secrets.rs",
@@ -149,6 +150,7 @@ pub(crate) const SOURCES: [&str; 32] = [
     "worktree/src/native/check.rs",
     "judge/src/kind.rs",
     "telemetry/src/config.rs",
+    "postgres/src/config.rs",
     "redis/src/config.rs",
     "resources/src/admission.rs",
     "resources/src/limits.rs",

@@ -80,6 +80,7 @@ impl Types {
         let known = match kind {
             "String" | "PathBuf" | "SocketAddr" => "text",
             "HostPattern" => "host pattern",
+            "PackageRequirement" => "package",
             "u8" | "u16" | "u32" | "u64" | "usize" | "i64" => "integer",
             "f32" | "f64" => "number",
             "bool" => "true or false",
@@ -193,7 +194,7 @@ fn cased(name: &str, rule: Option<&str>) -> String {
 /// A type in the plural.
 fn several(shown: &str) -> String {
     match shown {
-        "text" | "table" | "integer" | "number" | "host pattern" => format!("{shown}s"),
+        "text" | "table" | "integer" | "number" | "host pattern" | "package" => format!("{shown}s"),
         _ => shown.to_owned(),
     }
 }

@@ -213,7 +213,7 @@ pub struct NewAgentBody {
     /// True when it may be run. Default true.
     #[serde(default)]
     pub active: Option<bool>,
-    /// What its code sees as `CONTEXT["config"]`, any JSON.
+    /// The value of `CONTEXT["config"]` in its code, any JSON.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub config: Value,
@@ -266,7 +266,7 @@ pub struct AgentChange {
     pub code: Option<AgentCodeView>,
     /// True when it may be run.
     pub active: Option<bool>,
-    /// What its code sees as `CONTEXT["config"]`, any JSON but null.
+    /// The value of `CONTEXT["config"]` in its code, any JSON but null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Value>))]
     pub config: Option<Value>,
     /// Its limits.
@@ -315,7 +315,7 @@ pub struct AgentDetails {
     pub short: AgentSummary,
     /// Its code.
     pub code: AgentCodeView,
-    /// What its code sees as `CONTEXT["config"]`.
+    /// The value of `CONTEXT["config"]` in its code.
     #[cfg_attr(feature = "schema", schema(value_type = Value))]
     pub config: Value,
     /// Its limits.
@@ -394,14 +394,14 @@ pub struct ExecutionResultView {
     /// The run of an ask or of a project.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub run: Option<String>,
-    /// What became of the agent's artifact; null if it was not the last attempt of its task, or never began.
+    /// The outcome for the agent's artifact; null if it was not the last attempt of its task, or never began.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub artifact: Option<ArtifactOutcomeView>,
     /// Notes for a person.
     pub notes: Vec<String>,
 }
 
-/// What became of an agent's artifact at the end of an execution.
+/// The outcome of an execution for the artifact of its agent.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = ArtifactOutcome))]

@@ -1,11 +1,11 @@
 //! Checkpoints of runs, saved snapshots, and imported runs. The document of an export is no type of this module: an
 //! import reads it again, byte for byte.
 
-use super::security::SignerView;
 use super::words;
 use crate::checkpoints::{
     Checkpoint, CheckpointDescription, CheckpointList, ImportedRun, SavedSnapshot, SnapshotOrigin,
 };
+use longhaul_security::signing::Signer;
 use serde::{Deserialize, Serialize};
 
 words! {
@@ -138,7 +138,7 @@ pub struct CheckpointView {
     #[serde(flatten)]
     pub origin: SnapshotOriginView,
     /// Its signer; null: it is of this data directory, and has no signature yet.
-    pub signer: Option<SignerView>,
+    pub signer: Option<Signer>,
     /// The powers that the longhaul.toml of the run asks for, one line each. An import uses none of them.
     pub powers: Vec<String>,
 }
@@ -146,16 +146,7 @@ pub struct CheckpointView {
 impl From<CheckpointDescription> for CheckpointView {
     fn from(inner: CheckpointDescription) -> Self {
         let CheckpointDescription { key, origin, run, project, status, branch, left_out: _, signer, powers } = inner;
-        Self {
-            key,
-            run: run.to_string(),
-            project,
-            status,
-            branch,
-            origin: origin.into(),
-            signer: signer.map(Into::into),
-            powers,
-        }
+        Self { key, run: run.to_string(), project, status, branch, origin: origin.into(), signer, powers }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Graphs of steps of code, and the results of their operations.
 
+use crate::graph_output::{GraphOutputContent, GraphOutputEvent, StepOutcome};
 use crate::graphs::GraphPage;
 use longhaul_core::graph as inner;
+use longhaul_core::output::StandardStream;
 use serde::Serialize;
 
 /// The reason why a step failed, or does not parse.
@@ -398,5 +400,66 @@ impl From<inner::GraphVersion> for GraphVersionView {
     fn from(of: inner::GraphVersion) -> Self {
         let inner::GraphVersion { number, at_ms, what } = of;
         Self { number, at_ms, summary: what }
+    }
+}
+
+/// An event of a step of a graph while it runs. Fields of other types are left out.
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct GraphOutputLine {
+    /// Its number. It grows from event to event of the graph.
+    pub number: u64,
+    /// The step.
+    pub step: String,
+    /// `begin`, `output` or `end`. New types may appear.
+    pub r#type: String,
+    /// Of `begin`: the place of the step in the run, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<u32>,
+    /// Of `begin`: the number of steps that the run looks at, as far as it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u32>,
+    /// Of `output`: `stdout` or `stderr`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// Of `output`: whole lines of at most 4 KiB. A line without its end comes when the step ends, or has 4 KiB. It may
+    /// have escape sequences, as the step printed them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Of `end`: `done`, `failed`, or `again` where the step runs once more with variables that its source does not show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// Of `end`: duration of the step, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Of `end`: the value of the last expression, as the language prints it; bounded. Left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+impl From<GraphOutputEvent> for GraphOutputLine {
+    fn from(of: GraphOutputEvent) -> Self {
+        let GraphOutputEvent { number, step, content } = of;
+        let line = |kind: &str| Self { number, step, r#type: kind.to_owned(), ..Self::default() };
+        match content {
+            GraphOutputContent::Began { place, steps } => {
+                Self { place: Some(place), steps: Some(steps), ..line("begin") }
+            }
+            GraphOutputContent::Printed { stream, text } => {
+                let stream = match stream {
+                    StandardStream::Output => "stdout",
+                    StandardStream::Error => "stderr",
+                };
+                Self { stream: Some(stream.to_owned()), text: Some(text), ..line("output") }
+            }
+            GraphOutputContent::Ended { outcome, duration_ms, value } => {
+                let outcome = match outcome {
+                    StepOutcome::Done => "done",
+                    StepOutcome::Failed => "failed",
+                    StepOutcome::Again => "again",
+                };
+                Self { outcome: Some(outcome.to_owned()), duration_ms: Some(duration_ms), value, ..line("end") }
+            }
+        }
     }
 }

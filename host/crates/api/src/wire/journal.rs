@@ -121,7 +121,7 @@ impl From<(u32, inner::JournalEntry)> for JournalEntryView {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "schema", schema(as = InvocationResult))]
 pub struct FinishedView {
-    /// What the export returned, or the error that ended it: JSON as text.
+    /// The result of the export, or the error that ended it: JSON as text.
     pub result: String,
     /// Fuel used in all.
     pub fuel_used: u64,

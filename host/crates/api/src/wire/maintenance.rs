@@ -1,8 +1,8 @@
-//! Written backups and restored data directories, whose paths are texts for any reader.
+//! Written backups, restored data directories and reopened databases, whose paths and addresses are texts for any reader.
 
-use super::security::SignerView;
 use crate::upkeep::{AuditHead, BackupManifest, RestoreReport, WrittenArchive};
 use longhaul_core::store::ReadTotals;
+use longhaul_security::signing::Signer;
 use serde::{Deserialize, Serialize};
 
 /// A written backup.
@@ -45,7 +45,7 @@ pub struct RestoreView {
     /// The rows that were read of the store, which are all of it.
     pub read: ReadTotals,
     /// The signer of the backup.
-    pub signer: SignerView,
+    pub signer: Signer,
     /// The powers that its projects ask for, each with its directory. The restore trusts none of them.
     pub powers: Vec<String>,
     /// The parts that act by themselves and were not restored, one line each.
@@ -55,6 +55,13 @@ pub struct RestoreView {
 impl From<RestoreReport> for RestoreView {
     fn from(inner: RestoreReport) -> Self {
         let RestoreReport { home, manifest, files, read, signer, powers, dropped } = inner;
-        Self { home: home.display().to_string(), manifest, files, read, signer: signer.into(), powers, dropped }
+        Self { home: home.display().to_string(), manifest, files, read, signer, powers, dropped }
     }
+}
+
+/// A database that is in use again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReopenedStoreView {
+    /// Its address, without a password.
+    pub address: String,
 }

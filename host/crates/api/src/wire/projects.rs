@@ -43,7 +43,7 @@ pub struct OverviewView {
     pub checks: Vec<String>,
     /// The features that the file of the goal lists, one line each; null: a planner asks a model for them.
     pub features: Option<Vec<String>>,
-    /// What a run would need beside, one line each, for a project without a goal, which was checked for asks; null: the
+    /// The further needs of a run, one line each, of a project without a goal, which was checked for asks; null: the
     /// project was checked for a run.
     pub run_needs: Option<Vec<String>>,
 }

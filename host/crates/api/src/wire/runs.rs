@@ -168,6 +168,9 @@ pub struct RunView {
     /// Its place among the runs that wait until fewer work at once, from 1; null: it does not wait there.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub queue_place: Option<u32>,
+    /// Time at which it was archived, in milliseconds since 1970-01-01 UTC; null: it is not in the archive.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub archived_ms: Option<u64>,
     /// Its question or its goal, in one line.
     pub title: String,
     /// The agents of its features; before there are features, the agents of its project.
@@ -193,6 +196,7 @@ impl From<RunSummary> for RunView {
             active: inner.active,
             next_wake_ms: inner.wakes_at_ms,
             queue_place: inner.queue_place,
+            archived_ms: inner.archived_ms,
             title: inner.title,
             agents: inner.agents,
             usage: inner.spent.usage.into(),

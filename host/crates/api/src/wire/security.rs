@@ -3,7 +3,6 @@
 use crate::security::TrustedList;
 use longhaul_config::powers::Power;
 use longhaul_security::audit::{AuditRecord, AuditVerification};
-use longhaul_security::signing::Signer;
 use longhaul_security::trust::{TrustRecord, TrustStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -143,40 +142,6 @@ impl From<TrustedList> for TrustListing {
     fn from(inner: TrustedList) -> Self {
         let TrustedList { files, signers } = inner;
         Self { files: files.into_iter().map(Into::into).collect(), signers: signers.into_iter().collect() }
-    }
-}
-
-/// The signer of some data.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "signed")]
-pub enum SignerView {
-    /// The data is unsigned.
-    Nobody,
-    /// This data directory.
-    Own {
-        /// Its public key.
-        key: String,
-    },
-    /// A signer who was accepted before.
-    Known {
-        /// The public key of the signer.
-        key: String,
-    },
-    /// A signer who is unknown here.
-    Unknown {
-        /// The public key of the signer.
-        key: String,
-    },
-}
-
-impl From<Signer> for SignerView {
-    fn from(inner: Signer) -> Self {
-        match inner {
-            Signer::Nobody => Self::Nobody,
-            Signer::Own { key } => Self::Own { key },
-            Signer::Known { key } => Self::Known { key },
-            Signer::Unknown { key } => Self::Unknown { key },
-        }
     }
 }
 

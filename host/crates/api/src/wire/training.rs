@@ -1,8 +1,51 @@
 //! Trajectories in the formats that training tools read. A format belongs to its tool; this module adds no field to it.
 
 use crate::trajectories::{InvocationEnding, Trajectory};
-use serde::Serialize;
+use crate::wire::knowledge::TrajectoryView;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+/// The format of an exported trajectory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TrainingFormat {
+    /// The whole trajectory.
+    #[default]
+    Full,
+    /// TRL's conversational preference format. Only corrected trajectories have it.
+    Preference,
+    /// TRL's conversational unpaired preference format. Only trajectories that are rated 1, 2, 4 or 5 have it.
+    Unpaired,
+}
+
+impl TrainingFormat {
+    /// True when the annotation of a trajectory allows the format.
+    #[must_use]
+    pub fn takes(self, one: &Trajectory) -> bool {
+        match self {
+            Self::Full => true,
+            Self::Preference => PreferenceExample::of(one).is_some(),
+            Self::Unpaired => UnpairedExample::of(one).is_some(),
+        }
+    }
+
+    /// The trajectory as a line of JSON. None: its annotation does not allow the format.
+    ///
+    /// # Errors
+    /// A value of the trajectory cannot be written as JSON.
+    pub fn line(self, one: Trajectory) -> serde_json::Result<Option<String>> {
+        match self {
+            Self::Full => line(Some(TrajectoryView::from(one))),
+            Self::Preference => line(PreferenceExample::of(&one)),
+            Self::Unpaired => line(UnpairedExample::of(&one)),
+        }
+    }
+}
+
+fn line(exported: Option<impl Serialize>) -> serde_json::Result<Option<String>> {
+    exported.map(|exported| serde_json::to_string(&exported)).transpose()
+}
 
 /// A message of an example.
 #[derive(Clone, Debug, Serialize)]
@@ -148,6 +191,24 @@ mod tests {
             )),
         );
         check(PreferenceExample::of(&trajectory(Some(1), None, &[])), None);
+    }
+
+    #[test]
+    fn a_format_takes_the_trajectories_that_have_a_line_in_it() {
+        let formats = [TrainingFormat::Full, TrainingFormat::Preference, TrainingFormat::Unpaired];
+        let taken = |rating, correction| {
+            formats.map(|format| {
+                let one = trajectory(rating, correction, &[]);
+                let is_taken = format.takes(&one);
+                assert_eq!(format.line(one).expect("JSON").is_some(), is_taken, "{format:?}");
+                is_taken
+            })
+        };
+        assert_eq!(taken(None, None), [true, false, false]);
+        assert_eq!(taken(Some(3), Some("right")), [true, true, false]);
+        assert_eq!(taken(Some(1), None), [true, false, true]);
+        let full = TrainingFormat::Full.line(trajectory(None, None, &[])).expect("JSON").expect("each has it");
+        assert!(full.starts_with(r#"{"id":"r-1/f-one/1/generate","run":"r-1""#) && !full.contains('\n'), "{full}");
     }
 
     #[test]

@@ -409,7 +409,7 @@ fn skip(payloads: Payloads<'_, '_>) -> Result<()> {
     Err(MergeError::new("a component has no end"))
 }
 
-/// Whether the name of a core module's export is that of a function of an interface, as in
+/// True when the name of a core module's export is that of a function of an interface, as in
 /// `longhaul:plugin/tool@0.1.0#call`, and not that of a helper.
 fn is_of_an_interface(export: &str) -> bool {
     export.split_once('#').is_some_and(|(interface, _)| interface.contains('/'))

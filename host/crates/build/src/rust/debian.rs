@@ -64,7 +64,7 @@ fn unpack(cache: &Cache, packages: &DebianPackages, prefix: &Path) -> Result<Str
     let mut wanted: BTreeSet<String> = [COMPILER, "libstd-rust-web-dev", "rust-web-src", &standard]
         .map(|package| format!("{package}={version}"))
         .into();
-    wanted.extend(packages.missing_libraries(&standard)?);
+    wanted.extend(packages.missing_libraries(&standard, &[])?);
 
     cache.say(&format!("fetching Debian's rustc {version} (140 MB, once)"));
     packages.unpack(&wanted, prefix)?;

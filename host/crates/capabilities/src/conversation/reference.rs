@@ -140,7 +140,7 @@ impl Ctx {
         refers && !granted.is_empty() && granted.iter().all(|info| info.id != TOOL)
     }
 
-    /// Whether a call is one of the host's own tool.
+    /// True when a call is one of the host's own tool.
     pub(crate) fn is_own_call(&self, call: &ToolCall, granted: &[ToolInfo]) -> bool {
         call.tool == TOOL && self.has_own_tool(granted)
     }
@@ -210,7 +210,7 @@ impl Ctx {
         Ok(count)
     }
 
-    /// Whether the guest can call the tool that reads: only a guest with granted tools has one, and their list is an
+    /// True when the guest can call the tool that reads: only a guest with granted tools has one, and their list is an
     /// entry, so it counts only once the guest asked for it.
     pub(crate) fn can_read(&self) -> bool {
         self.tool_infos.as_ref().is_some_and(|granted| self.has_own_tool(granted))

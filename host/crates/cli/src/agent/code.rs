@@ -3,6 +3,7 @@
 use super::super::code_file::{self, Refusals};
 use super::super::context::Context;
 use super::super::grant_args;
+use super::super::package_args::PackageArgs;
 use base64::Engine as _;
 use clap::Args;
 use longhaul_agents::{
@@ -98,6 +99,8 @@ pub struct SettingArgs {
     /// A host that the agent's code may reach by HTTP, such as `https://api.example.com`. May be given several times.
     #[arg(long, value_name = "PATTERN", value_parser = grant_args::host)]
     allow_host: Vec<HostPattern>,
+    #[command(flatten)]
+    packages: PackageArgs,
     /// Revoke all earlier directories and hosts first.
     #[arg(long)]
     no_grants: bool,
@@ -134,10 +137,11 @@ impl SettingArgs {
             memory_bytes_max: self.memory_bytes_max.unwrap_or(old.limits.memory_bytes_max),
             output_bytes_max: self.output_bytes_max.unwrap_or(old.limits.output_bytes_max),
         };
-        let has_grants = self.no_grants || !self.dir.is_empty() || !self.allow_host.is_empty();
+        let has_grants =
+            self.no_grants || !self.dir.is_empty() || !self.allow_host.is_empty() || !self.packages.is_empty();
         let mut grants = if self.no_grants { AgentGrants::default() } else { old.grants.clone() };
         grants.hosts.extend(self.allow_host);
-        for directory in self.dir {
+        for directory in self.dir.into_iter().chain(self.packages.grant()?) {
             let host =
                 std::fs::canonicalize(&directory.host).with_context(|| format!("`{}`", directory.host.display()))?;
             grants.directories.retain(|other| other.guest != directory.guest);

@@ -19,7 +19,7 @@ pub struct UserSettings {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AutoSettings {
-    /// Whether `longhaul do` makes projects. Default false.
+    /// True when `longhaul do` makes projects. Default false.
     pub projects: bool,
     /// The template of `longhaul.toml` for such projects, relative to this file; `{{name}}` in it stands for the
     /// project's name. Default: the template of `longhaul new`.

@@ -4,14 +4,16 @@
 
 use super::checks::{broken, fine, less};
 use longhaul_api::wire::doctor::CheckResult;
-use longhaul_core::fault::{self, bail};
+use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail, LoadError};
-use longhaul_home::{Home, own_program};
+use longhaul_home::{Home, cache, own_program};
 use longhaul_sandbox::{Level, Program, ProgramReport, SandboxError, SandboxHost, USER_OF_ROOTS_PROGRAMS, run};
 use std::fs::Permissions;
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// The most looks, and their interval, for the cleanup behind a program that ended.
 const CLEAR_LOOKS_MAX: usize = 100;
@@ -78,8 +80,7 @@ pub(super) async fn of_compiler() -> CheckResult {
 }
 
 async fn compile_nothing() -> fault::Result<()> {
-    let ours = Permissions::from_mode(0o700);
-    let cache = tempfile::Builder::new().prefix("longhaul-doctor-").permissions(ours).tempdir()?;
+    let cache = empty_cache(cache().ok().as_deref())?;
     let limits = CompileLimits::default();
     let jail = Jail { program: own_program()?, arguments: vec!["compile-child".into()], limits };
     let engine = Engine::new(cache.path().to_owned(), jail, &EngineOptions::default())?;
@@ -89,6 +90,15 @@ async fn compile_nothing() -> fault::Result<()> {
         Err(LoadError::Compile { reason, .. }) => bail!("{reason}"),
         Err(error) => Err(error.into()),
     }
+}
+
+/// An empty cache in that of the user: temporary files may be mounted noexec, which no compilation cares about. In the
+/// directory of temporary files where the user has no cache, or none that can be written.
+fn empty_cache(of_user: Option<&Path>) -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("longhaul-doctor-").permissions(Permissions::from_mode(0o700));
+    let in_cache = of_user.and_then(|cache| builder.tempdir_in(cache).ok());
+    in_cache.map_or_else(|| builder.tempdir(), Ok)
 }
 
 /// Finds whether programs can run in `runsc`, for users who ask for it.
@@ -106,7 +116,7 @@ async fn held_by(level_min: Level) -> Result<Level, String> {
         Ok(Ok(report)) => Ok(report.level),
         Ok(Err(SandboxError::Refused { why, .. })) => Err(why),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(error) => Err(format!("no temporary directory can be made: {error}")),
+        Err(error) => Err(format!("{error:#}")),
     }
 }
 
@@ -152,7 +162,7 @@ fn impassable(home: &Home) -> Option<PathBuf> {
     down.into_iter().find(is_closed).map(Path::to_owned)
 }
 
-/// Whether a user, whose only group has the same number, may traverse a directory.
+/// True when a user, whose only group has the same number, may traverse a directory.
 fn may_pass(mode: u32, owner: u32, group: u32, user: u32) -> bool {
     let passes = match (owner == user, group == user) {
         (true, _) => 0o100,
@@ -167,11 +177,12 @@ pub(super) async fn tried(
     program: &Program,
     home: Option<&Home>,
 ) -> fault::Result<Result<ProgramReport, SandboxError>> {
-    let scratch = tempfile::tempdir()?;
+    let scratch = tempfile::tempdir().context("no temporary directory can be made")?;
     let host = SandboxHost {
         program: own_program()?,
         prefix_args: vec!["check-child".into()],
         scratch: scratch.path().to_owned(),
+        cache: None,
         hidden: home.map(|home| home.path().to_owned()).into_iter().collect(),
         // A program that is tried reads its own project only.
         checkout: program.read.first().cloned(),
@@ -217,6 +228,19 @@ mod tests {
         let no_seccomp = [(Level::Full, NO_SECCOMP), (Level::Landlock, NO_SECCOMP)];
         check(Level::None, &no_seccomp, &[NO_SECCOMP, seccomp], &[namespaces, landlock]);
         check(Level::None, &[(Level::Full, STUCK)], &[STUCK], &[namespaces, landlock, seccomp]);
+    }
+
+    /// A directory of temporary files that was mounted noexec used to be told as a fault of the cache.
+    #[test]
+    fn the_compiler_is_tried_in_the_cache_of_the_user_where_there_is_one() {
+        let place = tempfile::tempdir().expect("a directory");
+        let own = empty_cache(Some(place.path())).expect("made");
+        assert!(own.path().starts_with(place.path()));
+        assert_eq!(own.path().metadata().expect("made").mode() & 0o777, 0o700);
+        for of_user in [None, Some(place.path().join("gone"))] {
+            let other = empty_cache(of_user.as_deref()).expect("made");
+            assert!(other.path().is_dir() && !other.path().starts_with(place.path()), "{of_user:?}");
+        }
     }
 
     #[test]

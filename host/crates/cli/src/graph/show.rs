@@ -13,6 +13,7 @@ use longhaul_core::graph::{
     StepFrame, StepOutput, StepView,
 };
 use longhaul_core::text::{count, printable};
+use std::collections::BTreeSet;
 
 /// Longest name, message and output in a line, in bytes.
 const NAME_BYTES_MAX: usize = 60;
@@ -22,13 +23,13 @@ const LINE_BYTES_MAX: usize = 160;
 const VALUE_LINE_BYTES_MAX: usize = 1_000;
 
 /// The most lines of a step's output, and the most names in a list.
-const LINES_MAX: usize = 200;
+pub(super) const LINES_MAX: usize = 200;
 const NAMES_MAX: usize = 40;
 
 pub fn answer(context: &Context, answer: &GraphAnswer) -> fault::Result<Exit> {
     match answer {
         GraphAnswer::Changed(changes) => changed(context, changes),
-        GraphAnswer::Replayed(did) => replayed(context, did),
+        GraphAnswer::Replayed(did) => replayed(context, did, &BTreeSet::new()),
         GraphAnswer::Stale(steps) => stale(context, steps),
         GraphAnswer::Steps(steps) => self::steps(steps),
         GraphAnswer::Diagnosed(found) => diagnosed(context, found),
@@ -37,6 +38,14 @@ pub fn answer(context: &Context, answer: &GraphAnswer) -> fault::Result<Exit> {
             outtext!(text);
             Ok(Exit::Done)
         }
+    }
+}
+
+/// Prints the answer to a run, without the output of the steps that was printed before.
+pub fn answer_to_run(context: &Context, answer: &GraphAnswer, printed: &BTreeSet<String>) -> fault::Result<Exit> {
+    match answer {
+        GraphAnswer::Replayed(did) => replayed(context, did, printed),
+        other => self::answer(context, other),
     }
 }
 
@@ -87,11 +96,11 @@ fn changed(context: &Context, changes: &GraphChanges) -> fault::Result<Exit> {
     Ok(if changes.failure.is_some() { Exit::Incomplete } else { Exit::Done })
 }
 
-fn replayed(context: &Context, did: &ReplaySummary) -> fault::Result<Exit> {
+fn replayed(context: &Context, did: &ReplaySummary, printed: &BTreeSet<String>) -> fault::Result<Exit> {
     if context.json {
         print_json(&GraphRunView::from(did.clone()))?;
     } else {
-        did.outputs.iter().for_each(output);
+        did.outputs.iter().filter(|output| !printed.contains(&output.step)).for_each(output);
         outln!("ran: {}", names(&did.ran));
         let lists = [
             ("from the store", &did.answered),
@@ -123,13 +132,36 @@ fn replayed(context: &Context, did: &ReplaySummary) -> fault::Result<Exit> {
 
 /// Prints what a step printed, and the value of its last expression, as below the cell of a notebook.
 fn output(output: &StepOutput) {
-    outln!("{}:", printable(&output.step, NAME_BYTES_MAX));
+    heading(&output.step);
     print_lines(&output.stdout);
-    if let Some(value) = &output.value {
-        let mut lines = value.lines();
-        outln!("  => {}", printable(lines.next().unwrap_or_default(), VALUE_LINE_BYTES_MAX));
-        lines.take(LINES_MAX).for_each(|line| outln!("     {}", printable(line, VALUE_LINE_BYTES_MAX)));
-    }
+    output.value.as_deref().into_iter().for_each(value);
+}
+
+/// Prints the name of a step, above its output.
+pub(super) fn heading(step: &str) {
+    outln!("{}:", name(step));
+}
+
+/// The name of a step, for a line.
+pub(super) fn name(step: &str) -> String {
+    printable(step, NAME_BYTES_MAX)
+}
+
+/// A line of a step's output, below its name.
+pub(super) fn indented(line: &str) -> String {
+    format!("  {}", printable(line, LINE_BYTES_MAX))
+}
+
+/// The note about lines that are not printed.
+pub(super) fn left_out(lines: usize) -> String {
+    format!("  ({})", count(lines, "more line"))
+}
+
+/// Prints the value of a step's last expression.
+pub(super) fn value(value: &str) {
+    let mut lines = value.lines();
+    outln!("  => {}", printable(lines.next().unwrap_or_default(), VALUE_LINE_BYTES_MAX));
+    lines.take(LINES_MAX).for_each(|line| outln!("     {}", printable(line, VALUE_LINE_BYTES_MAX)));
 }
 
 fn stale(context: &Context, steps: &[String]) -> fault::Result<Exit> {
@@ -203,11 +235,11 @@ fn lines(name: &str, text: &str) {
 
 fn print_lines(text: &str) {
     for line in text.lines().take(LINES_MAX) {
-        outln!("  {}", printable(line, LINE_BYTES_MAX));
+        outln!("{}", indented(line));
     }
     let more = text.lines().count().saturating_sub(LINES_MAX);
     if more > 0 {
-        outln!("  ({})", count(more, "more line"));
+        outln!("{}", left_out(more));
     }
 }
 
@@ -244,7 +276,7 @@ fn patched(context: &Context, kept: &PatchView) -> fault::Result<Exit> {
     let tried = count(kept.tries as usize, "source");
     outln!("changed `{}`: {} ({tried} tried)", printable(&kept.step, NAME_BYTES_MAX), printable(&kept.why, 600));
     kept.source.lines().take(LINES_MAX).for_each(|line| outln!("  {}", printable(line, LINE_BYTES_MAX)));
-    replayed(context, &kept.replay)
+    replayed(context, &kept.replay, &BTreeSet::new())
 }
 
 /// A failure in one line.

@@ -25,13 +25,13 @@ const GROUPS: [Group; 8] = [
         name: "Results",
         commands: &["features", "log", "diff", "merge", "revert", "report", "decisions", "journal", "replay"],
     },
-    Group { name: "Asks", commands: &["ask", "exec", "graph", "runtimes"] },
+    Group { name: "Asks", commands: &["ask", "exec", "graph", "runtimes", "packages"] },
     Group { name: "Agents", commands: &["agent", "schedule", "memory", "trajectories"] },
     Group { name: "Tools", commands: &["models", "plugin", "conform", "mcp", "skill", "completions"] },
     Group { name: "Security", commands: &["trust", "approvals", "secrets", "audit", "token"] },
     Group {
         name: "Operation",
-        commands: &["serve", "ps", "top", "metrics", "doctor", "checkpoint", "gc", "backup", "restore"],
+        commands: &["serve", "ps", "top", "metrics", "doctor", "checkpoint", "gc", "backup", "restore", "store"],
     },
 ];
 

@@ -10,7 +10,7 @@ const COLUMNS_MAX: usize = 100;
 const COLUMNS_MIN: usize = 20;
 
 /// The width of standard output.
-pub(super) fn columns() -> usize {
+pub(crate) fn columns() -> usize {
     match tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col)) {
         0 => COLUMNS,
         columns => columns.clamp(COLUMNS_MIN, COLUMNS_MAX),
@@ -19,7 +19,7 @@ pub(super) fn columns() -> usize {
 
 /// The words of a text in lines of at most `columns`. The first line begins with `first`, the others with `rest`. A
 /// longer word has a line of its own, and is not cut.
-pub(super) fn wrapped(text: &str, first: &str, rest: &str, columns: usize) -> String {
+pub(crate) fn wrapped(text: &str, first: &str, rest: &str, columns: usize) -> String {
     let (mut lines, mut line, mut is_empty) = (String::new(), first.to_owned(), true);
     for word in text.split_whitespace() {
         if !is_empty && width(&line) + 1 + width(word) > columns {
@@ -40,7 +40,7 @@ pub(super) fn wrapped(text: &str, first: &str, rest: &str, columns: usize) -> St
 }
 
 /// Columns of a text, without escape sequences.
-fn width(text: &str) -> usize {
+pub(super) fn width(text: &str) -> usize {
     let mut chars = text.chars();
     let mut count = 0;
     while let Some(char) = chars.next() {

@@ -4,11 +4,12 @@
 //! else stays as it is written. It highlights no code and loads no picture.
 
 use super::layout::wrapped;
+use super::table;
 use std::iter::Peekable;
 use std::str::Lines;
 
-/// The text of a page in lines of at most `columns`, but for code and tables, which are not wrapped. `is_styled` makes
-/// headings and emphasised words bold.
+/// The text of a page in lines of at most `columns`, but for code, which is not wrapped. `is_styled` makes headings and
+/// emphasised words bold.
 pub(super) fn rendered(page: &str, columns: usize, is_styled: bool) -> String {
     let mut renderer = Renderer { text: String::new(), columns, is_styled };
     let mut lines = page.lines().peekable();
@@ -36,7 +37,7 @@ impl Renderer {
         } else if trimmed.is_empty() {
             self.text.push('\n');
         } else if trimmed.starts_with('|') {
-            self.text += &format!("{line}\n");
+            self.table(line, lines);
         } else if let Some(heading) = heading(line) {
             let heading = self.bold(&self.inline(heading));
             self.text += &format!("{heading}\n");
@@ -51,6 +52,15 @@ impl Renderer {
             self.text += format!("    {line}").trim_end();
             self.text.push('\n');
         }
+    }
+
+    /// A table, with the rows that follow its first one.
+    fn table(&mut self, first: &str, lines: &mut Peekable<Lines<'_>>) {
+        let mut rows = vec![self.inline(first)];
+        while let Some(row) = lines.next_if(|line| line.trim_start().starts_with('|')) {
+            rows.push(self.inline(row));
+        }
+        self.text += &table::rendered(&rows, self.columns);
     }
 
     /// A paragraph, an item of a list or a quote, with the lines that continue it.
@@ -170,6 +180,7 @@ mod tests {
         check("- one item that is long\n  and more\n- two\n", "- one item that is long\n  and more\n- two\n");
         check("1. first\n2. second\n", "1. first\n2. second\n");
         check("| a | b |\n|---|---|\n", "| a | b |\n|---|---|\n");
+        check("| a |\n|---|\n| [b](c.md) |\n\nnext\n", "| a |\n|---|\n| b |\n\nnext\n");
         check("> quoted words here\n> and more\n", "> quoted words here and\n> more\n");
         check("<!-- hidden\nstill -->\nseen\n", "seen\n");
         check("#hashtag\n", "#hashtag\n");

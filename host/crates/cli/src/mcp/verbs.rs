@@ -185,7 +185,7 @@ impl VerbKind {
 }
 
 impl Verb {
-    /// Whether a person's words may come in an argument, which the client's model writes.
+    /// True when a person's words may come in an argument, which the client's model writes.
     pub fn takes_text(self) -> bool {
         matches!(self.kind, VerbKind::Answer)
     }
@@ -313,7 +313,7 @@ async fn approve(
     Approving { id }: Approving,
     said: Option<PersonAnswer>,
 ) -> fault::Result<VerbResult> {
-    let approvals = context.approvals(ListApprovals { run: None }).await?.approvals;
+    let approvals = context.approvals(ListApprovals { run: None, open: true }).await?.approvals;
     let mut open = approvals.iter().filter(|approval| approval.standing == ApprovalStatus::Open);
     let Some(PersonAnswer { text, about }) = said else {
         let own = runs_here(context).await?;

@@ -11,7 +11,7 @@ use longhaul_report::messages;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What was done at one moment.
+/// The finished work of a run at one moment.
 pub(super) struct Account {
     run: RunId,
     /// Each invocation that has finished, with the time of its end in milliseconds.

@@ -1,6 +1,7 @@
 //! The project of the demo: three small functions in Python, with the checks that decide them.
 
 use crate::machine;
+use longhaul_api::paths::expect_whole;
 use longhaul_config::{Config, FILE};
 use longhaul_core::fault::{self, Context as _, bail};
 use std::io::ErrorKind;
@@ -39,6 +40,7 @@ impl DemoModel {
 /// Refuses a place where the project cannot be made.
 pub(super) fn expect_free(directory: &Path) -> fault::Result<()> {
     const OTHER: &str = "name another directory with --directory DIR";
+    expect_whole(directory)?;
     let shown = directory.display();
     match std::fs::read_dir(directory).map(|mut entries| entries.next().is_some()) {
         Ok(true) => bail!("`{shown}` is not empty; {OTHER}"),

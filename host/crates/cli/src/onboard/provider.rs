@@ -1,4 +1,4 @@
-//! The provider of the demo's model: what is found, what the user chooses, and whether it answers.
+//! The provider of the demo's model: those that are found, the choice of the user, and a test of it.
 //!
 //! Without a word of the user no provider is taken that costs money.
 
@@ -159,7 +159,7 @@ fn providers(found: FoundModels, has_local: bool) -> Vec<Provider> {
 }
 
 impl Provider {
-    /// What a person should know before they choose it.
+    /// The cost and origin of its replies, for a person who chooses a provider.
     fn words(&self) -> String {
         match &self.kind {
             Kind::Key(known) => format!("{} is set; requests cost money", known.variable),

@@ -1,4 +1,4 @@
-//! What the demo says, as lines for people.
+//! The texts of the demo, as lines for people.
 
 use crate::context::Context;
 

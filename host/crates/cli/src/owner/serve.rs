@@ -2,6 +2,7 @@
 //!
 //! It serves the socket of all other commands, the HTTP API and the web page, and resumes runs that a kill or a
 //! shutdown interrupted. SIGTERM and Ctrl-C end it: runs stay as they are, and are resumed when it is started again.
+//! Where the state is in a database that another server works with, it stands by first.
 
 use super::{RunningServer, ServerStart, end_at_once, supervisor};
 use crate::context::Context;
@@ -26,7 +27,8 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
         format!("cannot listen at {listen}; choose another address with --listen, or in server.toml")
     })?;
     let address = listener.local_addr()?;
-    let client = agreed(context, context.owner.own_soon(&context.home).await?).await?;
+    let owning = context.owner.own_soon(&context.home, &listener, Box::new(standing_by));
+    let client = agreed(context, owning.await?).await?;
     let start = ServerStart {
         home: context.home.clone(),
         listener,
@@ -53,6 +55,12 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     }
     outln!("stopped; runs that were worked on go on when it is started again");
     Ok(Exit::Done)
+}
+
+/// Says that this server stands by. Until it takes over, every signal ends it at once.
+fn standing_by(waits_for: &str) {
+    errln!("standing by: {waits_for}; this server takes over when that one ends or is cut off");
+    supervisor::tell(&format!("READY=1\nSTATUS=standing by: {waits_for}"));
 }
 
 /// Returns the same client once longhaul.toml is agreed to, if there is somebody to ask.

@@ -7,6 +7,7 @@ use longhaul_api::wire::Page;
 use longhaul_core::fault;
 use longhaul_core::text::printable;
 use longhaul_engine::Role;
+use longhaul_home::carried_plugins;
 use longhaul_plugins::installed::{InstalledPlugins, PluginVersion};
 use longhaul_plugins::listing::{inspect, listed};
 use longhaul_plugins::{InspectedPlugin, components_of};
@@ -18,6 +19,9 @@ const DESCRIPTION_BYTES_MAX: usize = 200;
 
 /// Runs the command.
 pub fn run(context: &Context) -> fault::Result<Exit> {
+    if let Err(error) = carried_plugins() {
+        errln!("the plugins of this program are not listed: {error:#}");
+    }
     if context.json {
         print_json(&Page::whole(listed(&context.home, inspect)?, |plugin| plugin))?;
         return Ok(Exit::Done);

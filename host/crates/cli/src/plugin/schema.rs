@@ -60,6 +60,7 @@ pub fn schema() -> Value {
                     "entry": text("JavaScript: the file with the export, .js or .ts."),
                     "sources": paths("C: the files to compile."),
                     "paths": paths("All but Rust: further folders to import from, or with headers; one is the SDK."),
+                    "packages": paths("Python: packages in pure Python to import from, each as NAME==VERSION."),
                 },
             },
         },

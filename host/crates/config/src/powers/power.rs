@@ -47,13 +47,13 @@ pub struct Power {
 }
 
 impl Power {
-    /// Whether an agreement records it: more of a power, and less of a guard, needs a new agreement.
+    /// True when an agreement records it: more of a power, and less of a guard, needs a new agreement.
     #[must_use]
     pub fn is_agreed_on(&self) -> bool {
         !self.is_plain || self.is_guard()
     }
 
-    /// Whether it restricts a run.
+    /// True when it restricts a run.
     #[must_use]
     pub fn is_guard(&self) -> bool {
         self.kind == PowerKind::Guard

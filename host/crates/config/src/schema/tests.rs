@@ -9,7 +9,7 @@ const SMALL: &str = "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\
 
 /// Bounded keys of `longhaul.toml`, each by its type and name, and a text in which `VALUE` is its value. It follows
 /// [`SMALL`], but for that of the project.
-const OF_PROJECT: [(&str, &str); 19] = [
+const OF_PROJECT: [(&str, &str); 20] = [
     ("AskConfig.confidence_percent_min", "[ask.limits]\nconfidence_percent_min = VALUE"),
     ("CheckpointConfig.lease_ms", "[checkpoints]\nlease_ms = VALUE"),
     (
@@ -27,6 +27,7 @@ const OF_PROJECT: [(&str, &str); 19] = [
     ("NativeCheck.wall_ms_max", "[checks]\nc = { argv = [\"x\"], wall_ms_max = VALUE }"),
     ("NotifyConfig.attempts_max", "[notify]\ncommand = [\"x\"]\nattempts_max = VALUE"),
     ("NotifyConfig.per_hour_max", "[notify]\ncommand = [\"x\"]\nper_hour_max = VALUE"),
+    ("PackageRequirement.", "[tools.t]\nplugin = \"python\"\npackages = [VALUE]"),
     ("ProjectConfig.name", "[project]\nname = VALUE\n[agents.code]\nplugin = \"react\""),
     ("RedisConfig.prefix", "[checkpoints.redis]\nurl = \"redis://a.example:6379/0\"\nprefix = VALUE"),
     ("RedisConfig.ttl_s", "[checkpoints.redis]\nurl = \"redis://a.example:6379/0\"\nttl_s = VALUE"),
@@ -38,11 +39,16 @@ const OF_PROJECT: [(&str, &str); 19] = [
 ];
 
 /// The same of `server.toml`.
-const OF_SERVER: [(&str, &str); 13] = [
+const OF_SERVER: [(&str, &str); 18] = [
     ("EmailConfig.sendmail", "[notify.email]\nfrom = \"a@b.example\"\nto = [\"a@b.example\"]\nsendmail = VALUE"),
     ("EmailConfig.to", "[notify.email]\nfrom = \"a@b.example\"\nto = VALUE"),
     ("NotifyConfig.attempts_max", "[notify]\ncommand = [\"x\"]\nattempts_max = VALUE"),
     ("NotifyConfig.per_hour_max", "[notify]\ncommand = [\"x\"]\nper_hour_max = VALUE"),
+    ("PostgresConfig.connect_ms_max", "[store]\nurl = \"postgres://a@b.example/c\"\nconnect_ms_max = VALUE"),
+    ("PostgresConfig.connections_max", "[store]\nurl = \"postgres://a@b.example/c\"\nconnections_max = VALUE"),
+    ("PostgresConfig.lease_ms", "[store]\nurl = \"postgres://a@b.example/c\"\nlease_ms = VALUE"),
+    ("PostgresConfig.schema", "[store]\nurl = \"postgres://a@b.example/c\"\nschema = VALUE"),
+    ("PostgresConfig.statement_ms_max", "[store]\nurl = \"postgres://a@b.example/c\"\nstatement_ms_max = VALUE"),
     (
         "SchedulerSettings.interruption_backoff_ms_first",
         "[scheduler]\ninterruption_backoff_ms_max = 86400000\ninterruption_backoff_ms_first = VALUE",

@@ -3,6 +3,7 @@
 
 use crate::part::PluginConfig;
 use crate::toml_text;
+use crate::tools::native_python::{self, is_native};
 use longhaul_approval::{AllowedCommand, ApprovalPolicy, PolicyMode};
 use longhaul_browser::BrowserSettings;
 use longhaul_core::fault::{self, Context, bail};
@@ -26,12 +27,12 @@ pub const BROWSER: &str = "browser";
 /// Functions of the browser that only read an open page.
 const LOOKS: [&str; 3] = ["elements", "read", "screenshot"];
 
-/// Whether a table names a built-in tool.
+/// True when the host itself implements the tool of a table.
 pub fn is_built_in(part: &PluginConfig) -> bool {
-    part.plugin.starts_with(PREFIX)
+    part.plugin.starts_with(PREFIX) || is_native(part)
 }
 
-/// Whether every call of it needs an approval, whatever the configuration says.
+/// True when every call of it needs an approval, whatever the configuration says.
 pub fn always_asks(part: &PluginConfig) -> bool {
     part.plugin.strip_prefix(PREFIX).is_some_and(|tool| longhaul_tools::ALWAYS_ASK.contains(&tool))
 }
@@ -49,13 +50,14 @@ pub fn policy(part: &PluginConfig) -> ApprovalPolicy {
     policy
 }
 
-/// Whether the calls of a table's tool are questions to a person.
+/// True when the calls of a table's tool are questions to a person.
 pub fn is_question(part: &PluginConfig) -> bool {
     part.plugin.strip_prefix(PREFIX) == Some(ASK_HUMAN)
 }
 
 /// Refuses an unknown built-in tool, one in a table for another role, or one with grants, which it does not need.
 pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
+    native_python::check(table, part)?;
     let name = &part.plugin;
     let Some(tool) = name.strip_prefix(PREFIX) else { return Ok(()) };
     let is_browser = tool == BROWSER;
@@ -68,7 +70,7 @@ pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
     if !table.starts_with("tools.") {
         bail!("[{table}] `{name}` is a tool; write it under [tools.{tool}], and tools = [\"{tool}\"] here");
     }
-    let PluginConfig { models, tools, agents, directories, hosts, secrets, limits, .. } = part;
+    let PluginConfig { models, tools, agents, directories, hosts, secrets, packages, limits, .. } = part;
     let given = [
         ("models", models.is_empty()),
         ("tools", tools.is_empty()),
@@ -76,6 +78,7 @@ pub fn check(table: &str, part: &PluginConfig) -> fault::Result<()> {
         ("directories", directories.is_empty()),
         ("hosts", is_browser || hosts.is_empty()),
         ("secrets", secrets.is_empty()),
+        ("packages", packages.is_empty()),
         ("settings", !is_ours || part.settings.is_empty()),
         ("limits", limits.is_empty()),
     ];

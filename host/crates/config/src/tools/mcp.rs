@@ -9,7 +9,7 @@ pub fn tool_name(server: &str) -> String {
     format!("mcp-{server}")
 }
 
-/// Whether some part may call a server.
+/// True when some part may call a server.
 pub fn is_wanted(config: &Config, server: &str) -> bool {
     let tool = tool_name(server);
     config.parts().any(|(_, part)| part.tools.contains(&tool))

@@ -27,7 +27,7 @@ pub struct MemoryEntry {
 }
 
 impl MemoryEntry {
-    /// Whether it has expired at a time.
+    /// True when it has expired at a time.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are below 2^53")]
     pub fn is_expired(&self, now_ms: u64) -> bool {

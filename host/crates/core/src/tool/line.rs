@@ -271,7 +271,7 @@ fn in_words(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether a text is an object or a list of JSON, which people do not read.
+/// True when a text is an object or a list of JSON, which people do not read.
 fn is_json(text: &str) -> bool {
     let text = text.trim();
     text.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()

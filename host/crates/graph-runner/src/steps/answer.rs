@@ -7,6 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use longhaul_core::Digest;
+use longhaul_core::json::has_more_values;
 use longhaul_core::text::truncate;
 use longhaul_graph::VariableName;
 use longhaul_graph::step::{
@@ -15,6 +16,10 @@ use longhaul_graph::step::{
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Values and keys in the JSON of an answer, which are in memory before any list is capped. A step of 10,000 variables that
+/// need a hundred others each has half as many.
+const ANSWER_VALUES_MAX: usize = 2_000_000;
 
 /// Bytes of a name; the interpreter keeps none of more than 500 characters.
 const NAME_BYTES_MAX: usize = 2_000;
@@ -74,8 +79,7 @@ struct WrittenGroup {
 
 /// Parses an answer into a report. The files that the step read are in it, without their content.
 pub(super) fn read_into(report: &mut StepReport, text: &str) {
-    let read = serde_json::from_str::<StepAnswer>(text).map_err(|error| error.to_string());
-    if let Err(reason) = read.and_then(|answer| take(report, answer)) {
+    if let Err(reason) = parsed(text).and_then(|answer| take(report, answer)) {
         report.delta = Delta::default();
         report.blobs = Vec::new();
         report.reads = BTreeSet::new();
@@ -84,6 +88,13 @@ pub(super) fn read_into(report: &mut StepReport, text: &str) {
         let message = format!("the interpreter answered something else: {}", truncate(&reason, TEXT_BYTES_MAX));
         report.ended = StepEnd::Stopped { limit: None, message };
     }
+}
+
+fn parsed(text: &str) -> Result<StepAnswer, String> {
+    if has_more_values(text.as_bytes(), ANSWER_VALUES_MAX) {
+        return Err(format!("it has more than {ANSWER_VALUES_MAX} values"));
+    }
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 fn take(report: &mut StepReport, answer: StepAnswer) -> Result<(), String> {
@@ -150,4 +161,21 @@ fn exception(error: Error, own: &str) -> Exception {
         frames.iter().map(|frame| Frame { file: cut(&frame.file), line: frame.line, name: cut(&frame.name) }).collect();
     let line = line.or_else(|| frames.iter().rev().find(|frame| frame.file == own).map(|frame| frame.line));
     Exception { kind: cut(&kind), message: truncate(&message, MESSAGE_BYTES_MAX), line, frames }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_of_more_values_than_the_host_holds_is_refused_before_it_is_read() {
+        let answer = |groups: usize| {
+            let group = r#"{"names":[]},"#.repeat(groups);
+            let group = group.trim_end_matches(',');
+            let lists = r#""deleted": [], "rebound": [], "files": [], "written": [], "unkept": [], "values": {}"#;
+            parsed(&format!(r#"{{"reads": [], "all": false, "groups": [{group}], {lists}}}"#))
+        };
+        assert!(answer(10).is_ok_and(|answer| answer.groups.len() == 10));
+        assert!(answer(ANSWER_VALUES_MAX / 4).is_err_and(|reason| reason == "it has more than 2000000 values"));
+    }
 }

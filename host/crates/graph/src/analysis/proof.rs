@@ -1,4 +1,4 @@
-//! What one source says towards a proof that it leaves a value as it is.
+//! The obligations of one source, which prove that it leaves a value as it is once they are met.
 //!
 //! A source alone shows no such proof: `json.dumps(rows)` leaves `rows` as they are if `json` is the module, which
 //! another step imports. So a source states obligations, and the graph looks whether all of its steps together meet

@@ -8,7 +8,7 @@ pub(super) fn slot(place: Place) -> usize {
     usize::try_from(place).unwrap_or(usize::MAX)
 }
 
-/// Whether a place is among these, which are sorted.
+/// True when a place is among these, which are sorted.
 pub(super) fn contains(places: &[Place], place: Place) -> bool {
     places.binary_search(&place).is_ok()
 }

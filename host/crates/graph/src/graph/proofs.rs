@@ -1,5 +1,4 @@
-//! What the steps of a graph know together of their names, so that a use that could change a value is proved to leave it
-//! as it is.
+//! Proofs that a use which could change a value leaves it as it is, drawn from all steps of a graph together.
 //!
 //! A name has a kind if every step that binds it binds it to a value of that kind, wherever in the order it stands. A
 //! step that may bind any name, a requested edge against insertion order, and a change that was seen in a run end the

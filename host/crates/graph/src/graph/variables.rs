@@ -42,7 +42,7 @@ impl Variables {
         Some(&all[at].1)
     }
 
-    /// Whether the edge has the name.
+    /// True when the edge has the name.
     #[must_use]
     pub fn contains_key(&self, name: &str) -> bool {
         self.get(name).is_some()

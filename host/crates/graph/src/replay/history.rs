@@ -41,7 +41,7 @@ pub struct StepHistory {
 }
 
 impl StepHistory {
-    /// Whether the current run raised or was stopped.
+    /// True when the current run raised or was stopped.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.current.as_ref().is_some_and(|run| run.report.ended != StepEnd::Well)
@@ -74,7 +74,7 @@ impl StepRun {
             && self.report.files == other.report.files
     }
 
-    /// Whether a limit ended it: the next run may get further.
+    /// True when a limit ended it: the next run may get further.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(self.report.ended, StepEnd::Stopped { .. })

@@ -1,4 +1,4 @@
-//! What a run depends on: the values that it looked up, alone or with all that share objects with them, and the files that
+//! The inputs of a run: the values that it looked up, alone or with all that share objects with them, and the files that
 //! it read.
 //!
 //! Variables that share an object are one group, and most steps read one variable of it and leave the group as it is. Such

@@ -5,7 +5,7 @@
 
 use super::history::StepRun;
 use crate::analysis::VariableName;
-use crate::step::{Delta, KeptValues, ValueGroup};
+use crate::step::{Delta, GivenGroup, KeptValues, ValueGroup};
 use longhaul_core::Digest;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl Namespace {
         &self,
         names: &BTreeSet<VariableName>,
         before: Position,
-    ) -> (Vec<super::GivenGroup>, Option<Position>) {
+    ) -> (Vec<GivenGroup>, Option<Position>) {
         let (mut given, mut live, mut done) = (Vec::new(), None::<Position>, BTreeSet::new());
         for name in names {
             let Some((left_by, group)) = self.find(name, before) else { continue };
@@ -188,7 +188,7 @@ impl Namespace {
                 KeptValues::Live { .. } => live = Some(live.map_or(left_by, |least| least.min(left_by))),
                 KeptValues::Stored { blob, value, .. } => {
                     let value = (own.len() == group.names.len()).then_some(*value);
-                    given.push(super::GivenGroup { names: own, blob: *blob, value });
+                    given.push(GivenGroup { names: own, blob: *blob, value });
                 }
             }
         }

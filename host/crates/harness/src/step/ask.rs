@@ -194,7 +194,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether there is an answer, and each failed task is one that the plan continues without.
+    /// True when there is an answer, and each failed task is one that the plan continues without.
     pub(super) fn is_answered(&self) -> bool {
         let fine = |feature: &Feature| matches!(feature.status, Passing | Dropped) || select::is_skipped(feature);
         self.state.answer.is_some() && self.state.features.iter().all(fine)
@@ -328,7 +328,7 @@ impl Turn<'_> {
     }
 }
 
-/// Whether `words` contain `word` by itself, in any letter case.
+/// True when `words` contain `word` by itself, in any letter case.
 fn says(words: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     words.split(|c: char| !is_part(c)).any(|part| part.eq_ignore_ascii_case(word))

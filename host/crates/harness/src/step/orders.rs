@@ -342,7 +342,7 @@ impl Turn<'_> {
     }
 }
 
-/// Whether a person says that nothing is left to do.
+/// True when a person says that nothing is left to do.
 fn is_done(answer: &str) -> bool {
     ["done", "yes"].iter().any(|word| answer.trim().trim_end_matches('.').eq_ignore_ascii_case(word))
 }

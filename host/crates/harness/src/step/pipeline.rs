@@ -15,7 +15,7 @@ use longhaul_core::work::FeatureStatus::{Dropped, Failing, NotStarted, Passing};
 use longhaul_core::work::{Issue, OnFailure, Plan, PlanStep, Synthesis};
 
 impl Turn<'_> {
-    /// Whether a step failed for good that the plan marks as fatal.
+    /// True when a step failed for good that the plan marks as fatal.
     pub(super) fn is_aborted(&self) -> bool {
         self.aborting().is_some()
     }
@@ -212,8 +212,8 @@ impl Turn<'_> {
     }
 }
 
-/// Whether a step's result needs another plan: it failed, or its agent's confidence is below `confidence_min`. A result
-/// without a confidence is not doubted.
+/// True when a step's result needs another plan: it failed, or its agent's confidence is below `confidence_min`. A
+/// result without a confidence is not doubted.
 #[must_use]
 pub fn wants_replan(passed: bool, confidence: Option<f64>, confidence_min: f64) -> bool {
     !passed || confidence.is_some_and(|confidence| confidence < confidence_min)

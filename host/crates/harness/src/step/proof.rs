@@ -130,7 +130,7 @@ impl Turn<'_> {
         Some(format!("check `{}` of feature `{}` cannot be loaded: {}", trial.check, trial.feature, self.line(why)))
     }
 
-    /// Whether the previous run built exactly this feature, and everything that decides it still holds: its checks
+    /// True when the previous run built exactly this feature, and everything that decides it still holds: its checks
     /// passed by that work.
     pub(super) fn passed_before(&self, id: &str) -> bool {
         let Some((_, feature)) = self.find(id) else { return false };
@@ -138,7 +138,7 @@ impl Turn<'_> {
         before == Some(&digest(&feature.spec)) && evidence::is_vacuous(&feature.spec.criteria, &feature.vacuous, true)
     }
 
-    /// Whether only vacuous checks decide a feature, under an evaluator that has nothing else.
+    /// True when only vacuous checks decide a feature, under an evaluator that has nothing else.
     pub(super) fn nobody_could_tell(&self, id: &str) -> bool {
         let Some((_, feature)) = self.find(id) else { return false };
         self.state.setup.checks_only.is_some()
@@ -190,7 +190,7 @@ impl Turn<'_> {
     }
 }
 
-/// Whether the operator wrote it: into the goal, or as a command of `[checks]`.
+/// True when the operator wrote it: into the goal, or as a command of `[checks]`.
 fn is_written(check: &CheckSpec, goal: &str) -> bool {
     match &check.body {
         CheckBody::Native(_) => true,

@@ -469,7 +469,7 @@ fn is_journal_full(failure: &WorkFailure) -> bool {
     matches!(failure, WorkFailure::Limit(hit) if hit.name == JOURNAL_FULL)
 }
 
-/// Whether work of this kind can end in this report.
+/// True when work of this kind can end in this report.
 fn fits(job: &WorkKind, report: &WorkReport) -> bool {
     matches!(
         (job, report),

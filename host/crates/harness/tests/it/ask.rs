@@ -1,6 +1,6 @@
 //! Asks: the choice of the agent, failing or doubtful tasks, and inputs of a person or a clock meanwhile.
 
-use crate::bench::{Bench, feature, outcome};
+use crate::bench::{Bench, feature, outcome, resume};
 use longhaul_core::RunId;
 use longhaul_core::event::{Event, WorkUsage};
 use longhaul_core::work::{FeatureStatus, OnFailure, Outcome, Plan, PlanStep, Synthesis};
@@ -199,7 +199,7 @@ fn a_replan_keeps_what_was_answered_under_fresh_ids_and_is_what_a_restart_goes_o
     assert_eq!(keys(&bench), ["f-y-r1/1/generate"]);
     assert_eq!(bench.state.feature("z").expect("z").spec.depends_on, ["y-r1"]);
     assert_eq!((status(&bench, "x"), status(&bench, "y")), (FeatureStatus::Passing, FeatureStatus::Dropped));
-    let WorkKind::Generate { task, .. } = bench.work().job else { panic!("a round") };
+    let task = bench.task();
     assert!(task.instruction.ends_with("[x] six"));
     bench.state = RunState::from_json(&bench.state.to_json()).expect("it loads");
     let work = |action| if let Action::Work(work) = action { Some(work.key()) } else { None };
@@ -298,7 +298,7 @@ fn a_task_that_was_cancelled_is_taken_up_by_a_resume() {
     bench.report_on("f-x/1/generate", fails());
     bench.report_on("f-y/1/generate", says("y"));
     assert_eq!(bench.state.status(), RunStatus::Incomplete);
-    bench.tell(Input::Resume { retry_failing: false, limits: None });
+    bench.tell(resume());
     assert_eq!(keys(&bench), ["f-x/1/generate"], "it goes on where it was");
     assert_eq!((bench.state.set_aside.len(), bench.state.feature("x").expect("x").sessions), (0, 1));
     bench.report(says("x"));
@@ -314,7 +314,7 @@ fn a_task_that_was_cancelled_and_is_asked_something_else_begins_anew() {
     bench.report_on("f-x/1/generate", fails());
     let x = bench.state.features.iter_mut().find(|feature| feature.spec.id == "x").expect("x");
     x.spec.instruction = "something else".into();
-    bench.tell(Input::Resume { retry_failing: false, limits: None });
+    bench.tell(resume());
     assert_eq!(keys(&bench), ["f-x/e1/1/generate"]);
 }
 
@@ -336,7 +336,7 @@ fn each_cap_of_the_ledger_holds_the_work_under_its_own_name() {
             matches!(action, Action::Emit(Event::Limit { name: said, text }) if said == name && text.contains("[ask.limits]"))
         });
         assert!(said, "{:?}", bench.last);
-        bench.tell(Input::Resume { retry_failing: false, limits: None });
+        bench.tell(resume());
         assert_eq!(keys(&bench), ["f-x/1/generate"]);
     }
 }
@@ -355,7 +355,7 @@ fn a_cap_that_is_reached_in_the_middle_keeps_the_work_for_a_resume() {
     let report = WorkReport::Failed(WorkFailure::Budget(over));
     bench.tell(Input::Done { key: "f-x/1/generate".into(), used: WorkUsage::default(), report });
     assert_eq!(bench.state.status(), RunStatus::Incomplete);
-    bench.tell(Input::Resume { retry_failing: false, limits: None });
+    bench.tell(resume());
     assert_eq!(keys(&bench), ["f-x/1/generate"], "the same invocation goes on");
     bench.report(says("x"));
     bench.report(WorkReport::Synthesized(synthesis()));

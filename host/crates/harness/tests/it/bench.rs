@@ -1,16 +1,25 @@
 //! A driver of one run for tests: it follows the test, and logs the requested actions.
 
-use longhaul_core::event::{Event, WorkUsage};
+mod inputs;
+mod log;
+mod run_setup;
+
+use expect_test::Expect;
+use longhaul_core::event::WorkUsage;
 use longhaul_core::model::Usage;
 use longhaul_core::work::{
-    CheckBody, CheckSpec, Criterion, FeatureSpec, Issue, Judgement, Mark, OnFailure, Outcome, Plan, PlanStep, Verdict,
+    CheckBody, CheckSpec, Criterion, FeatureSpec, Issue, Judgement, Mark, OnFailure, Outcome, Plan, PlanStep, Task,
+    Verdict,
 };
 use longhaul_core::{Denial, LimitHit, Outage, RunId};
 use longhaul_harness::{
-    Action, HarnessLimits, HarnessSetup, Input, OrderRefusal, Reaction, RunState, Work, WorkFailure, WorkKind,
+    Action, HarnessLimits, HarnessSetup, Ignored, Input, OrderRefusal, Reaction, RunState, Work, WorkFailure, WorkKind,
     WorkReport, step,
 };
 use serde_json::json;
+
+pub(crate) use inputs::{added, answered, dropped, edited, resume};
+pub(crate) use run_setup::{run_of, run_with};
 
 pub(crate) struct Bench {
     pub(crate) state: RunState,
@@ -48,7 +57,7 @@ impl Bench {
     pub(crate) fn tell(&mut self, input: Input) {
         match self.try_tell(input) {
             Ok(Reaction::Acted(actions)) => {
-                self.log.extend(actions.iter().filter(|action| !is_of_course(action)).map(show));
+                self.log.extend(actions.iter().filter(|action| !log::is_of_course(action)).map(log::show));
                 self.last = actions;
                 self.prepare_what_has_no_checks();
             }
@@ -75,6 +84,25 @@ impl Bench {
         for key in self.last.clone().iter().filter_map(prepare) {
             self.tell(Input::Done { key, used: WorkUsage::default(), report: prepared(&[]) });
         }
+    }
+
+    /// Sends an input that must be refused with this text, and change nothing.
+    #[track_caller]
+    pub(crate) fn refuses(&mut self, input: Input, expected: Expect) {
+        let before = self.state.clone();
+        match self.try_tell(input) {
+            Err(refusal) => expected.assert_eq(&refusal.to_string()),
+            Ok(reaction) => panic!("not refused: {reaction:?}"),
+        }
+        assert_eq!(self.state, before, "a refusal changes nothing");
+    }
+
+    /// Sends an input that must be ignored for this reason, and change nothing.
+    #[track_caller]
+    pub(crate) fn ignores(&mut self, input: Input, expected: Ignored) {
+        let before = self.state.clone();
+        assert_eq!(self.try_tell(input), Ok(Reaction::Ignored(expected)));
+        assert_eq!(self.state, before, "an ignored input changes nothing");
     }
 
     pub(crate) fn try_tell(&mut self, input: Input) -> Result<Reaction, OrderRefusal> {
@@ -151,9 +179,22 @@ impl Bench {
         self.work().key()
     }
 
+    /// The task of the agent whose round is outstanding.
+    #[track_caller]
+    pub(crate) fn task(&self) -> Task {
+        let WorkKind::Generate { task, .. } = self.work().job else { panic!("no round: {}", self.key()) };
+        task
+    }
+
     /// The requested actions since the last look.
     pub(crate) fn look(&mut self) -> String {
         std::mem::take(&mut self.log).join("\n")
+    }
+
+    /// Compares the requested actions since the last look; a round that passes and its commit are one line.
+    #[track_caller]
+    pub(crate) fn check_log(&mut self, expected: Expect) {
+        expected.assert_eq(&log::shortened(&self.look()));
     }
 }
 
@@ -233,53 +274,4 @@ pub(crate) fn denied() -> WorkFailure {
 
 pub(crate) fn limit() -> WorkFailure {
     WorkFailure::Limit(LimitHit::new("fuel_max", 11, 10))
-}
-
-/// Actions that always come with a feature's status, or that the bench itself caused.
-fn is_of_course(action: &Action) -> bool {
-    match action {
-        Action::Emit(Event::SessionStarting { .. } | Event::SessionComplete { .. }) => true,
-        Action::Work(Work { job: WorkKind::Prepare { checks, .. }, .. }) => checks.is_empty(),
-        Action::Work(Work { job: WorkKind::TryChecks { .. }, .. }) => true,
-        _ => false,
-    }
-}
-
-/// One line an action.
-pub(crate) fn show(action: &Action) -> String {
-    match action {
-        Action::Work(work) => format!("do {}", work.key()),
-        Action::Cancel { key } => format!("cancel {key}"),
-        Action::Park(park) => match park.until_ms {
-            Some(until) => format!("park until {until}"),
-            None => "park".into(),
-        },
-        Action::Finish { status, summary } => format!("finish {}: {summary}", status.as_str()),
-        Action::Emit(event) => format!("- {}", show_event(event)),
-    }
-}
-
-fn show_event(event: &Event) -> String {
-    match event {
-        Event::Planned { features, .. } => format!("planned {}", features.len()),
-        Event::Feature { feature, status, why } => {
-            let status = serde_json::to_value(status).expect("a word");
-            format!("{feature} {}: {why}", status.as_str().unwrap_or_default())
-        }
-        Event::Judged { feature, round, passed, .. } => format!("judged {feature} round {round}: {passed}"),
-        Event::Committed { feature, commit, files, .. } => format!("committed {feature} {commit} {}", files.join(",")),
-        Event::Parked { question, answer_with } => format!("asks: {question} [{answer_with}]"),
-        Event::Paused => "paused".into(),
-        Event::RunResumed => "resumed".into(),
-        Event::Limit { name, text } => format!("limit {name}: {text}"),
-        Event::VacuousCheck { feature, check } => format!("vacuous {feature} {check}"),
-        Event::Warning { text } => format!("warning: {text}"),
-        Event::Replanned { replan, features, kept, .. } => {
-            let ids: Vec<_> = features.iter().map(|(id, _)| id.as_str()).collect();
-            format!("replanned {replan}: {}, kept {}", ids.join(" "), kept.join(" "))
-        }
-        Event::Answered { answer, .. } => format!("answered {answer}"),
-        Event::RunEnded { status, .. } => format!("ended {status}"),
-        other => format!("{other:?}"),
-    }
 }

@@ -252,7 +252,7 @@ fn scenario(case: &Value) -> Result<(), String> {
     }
 }
 
-/// Whether all of several tasks, written `TASK@AGENT`, have one agent.
+/// True when all of several tasks, written `TASK@AGENT`, have one agent.
 fn share_an_agent(tasks: &Value) -> bool {
     let agents = tasks.as_array().into_iter().flatten().filter_map(|task| task.as_str()?.split_once('@'));
     let agents: Vec<&str> = agents.map(|(_, agent)| agent).collect();

@@ -1,6 +1,6 @@
 //! The evidence behind a pass, and the proposed checks of a planner.
 
-use crate::bench::{Bench, begin, feature, outcome, plan, prepared, python_check, setup};
+use crate::bench::{Bench, begin, edited, feature, outcome, plan, prepared, python_check, resume, setup};
 use longhaul_core::event::Event;
 use longhaul_core::work::{CheckBody, CheckSpec, Criterion, Evidence, FeatureSpec, FeatureStatus, Mark};
 use longhaul_harness::state::BlockedBy;
@@ -156,7 +156,7 @@ fn an_edit_of_what_it_is_judged_by_takes_the_consent_back() {
     bench.report(prepared(&["t"]));
     answered(&mut bench, "a", "go on");
     let spec = FeatureSpec { instruction: "write more".into(), ..checked("a", &[]) };
-    bench.tell(Input::FeatureEdited { spec });
+    bench.tell(edited(spec));
     bench.report(WorkReport::Discarded);
     bench.report(prepared(&["t"]));
     check_waits(&bench, "a", &["passed before the work began"]);
@@ -288,7 +288,7 @@ fn a_plan_whose_checks_cannot_be_tried_is_taken_and_told() {
 fn a_resume_after_a_plan_was_tried_asks_for_nothing_twice() {
     let mut bench = tried(false, vec![checked("a", &[])]);
     bench.tell(Input::PauseRequested);
-    bench.tell(Input::Resume { retry_failing: false, limits: None });
+    bench.tell(resume());
     assert_eq!(bench.key(), "plan/try");
     bench.report(WorkReport::Tried(vec![trial("a", TrialOutcome::Fails)]));
     assert_eq!(bench.key(), "f-a/prepare");

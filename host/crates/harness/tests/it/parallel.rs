@@ -1,6 +1,6 @@
 //! Parallel sessions: each in a tree of its own, committed in the order in which they pass.
 
-use crate::bench::{Bench, feature, outage};
+use crate::bench::{Bench, feature, outage, run_of};
 use expect_test::expect;
 use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureStatus, Mark};
@@ -239,7 +239,7 @@ fn the_budget_ends_the_run_once_nobody_goes_on() {
 
 #[test]
 fn a_state_of_the_first_version_goes_on_in_one_lane() {
-    let mut bench = Bench::planned(HarnessLimits::default(), vec![feature("a", &[])]);
+    let mut bench = run_of(&["a"]).planned();
     bench.generated_on("a");
     let mut value: serde_json::Value = serde_json::from_str(&bench.state.to_json()).expect("JSON");
     let lane = value.as_object_mut().and_then(|fields| fields.remove("lanes")).expect("lanes")[0].clone();

@@ -1,6 +1,6 @@
 //! Features that passed and no longer do: after a revert, or by their checks.
 
-use crate::bench::{Bench, feature};
+use crate::bench::{Bench, dropped, feature, resume, run_with};
 use expect_test::{Expect, expect};
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::{HarnessLimits, Input, OrderRefusal, PersonRequest, RunStatus, WorkReport};
@@ -16,13 +16,9 @@ fn regressed(features: &[&str]) -> Input {
     Input::Regressed { features: features.iter().map(why).collect() }
 }
 
-fn resume() -> Input {
-    Input::Resume { retry_failing: false, limits: None }
-}
-
 /// Two features, the second after the first, and a third beside them.
 fn three() -> Bench {
-    Bench::planned(HarnessLimits::default(), vec![feature("a", &[]), feature("b", &["a"]), feature("c", &[])])
+    run_with([feature("a", &[]), feature("b", &["a"]), feature("c", &[])]).planned()
 }
 
 fn completed() -> Bench {
@@ -130,7 +126,7 @@ fn a_feature_that_was_dropped_stays_dropped_and_one_that_failed_stays_failing() 
     let mut bench = three();
     bench.pass();
     bench.exhaust();
-    bench.tell(Input::FeatureDropped { feature: "c".into() });
+    bench.tell(dropped("c"));
     bench.report(WorkReport::Discarded);
     assert_eq!(bench.state.status(), RunStatus::Incomplete);
     bench.tell(reverted(&["a", "c"]));

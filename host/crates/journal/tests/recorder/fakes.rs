@@ -6,7 +6,7 @@ use longhaul_core::journal::{
 use longhaul_core::store::{Batch, Key, Op, Row, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest, InvocationId, Limits};
 use longhaul_journal::{Opened, Recorder, ResolveError, resolution};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex};
 #[derive(Default)]
 pub(crate) struct MemoryStore {
     data: Mutex<Data>,
+    /// What it answers, one after the other, when it is asked for the rest of its lease; then it has none.
+    leases: Mutex<VecDeque<u64>>,
 }
 
 #[derive(Clone, Default)]
@@ -44,7 +46,11 @@ impl MemoryStore {
     /// The store as a new process finds it.
     pub(crate) fn restart(&self) -> Arc<Self> {
         let data = self.data.lock().unwrap().clone();
-        Arc::new(Self { data: Mutex::new(Data { stop: None, commits: 0, ..data }) })
+        Arc::new(Self { data: Mutex::new(Data { stop: None, commits: 0, ..data }), leases: Mutex::default() })
+    }
+
+    pub(crate) fn lease(&self, left_ms: &[u64]) {
+        *self.leases.lock().unwrap() = left_ms.iter().copied().collect();
     }
 
     pub(crate) fn commits(&self) -> usize {
@@ -141,6 +147,10 @@ impl Store for MemoryStore {
         // As a disk does, it lets others run meanwhile.
         tokio::task::yield_now().await;
         self.data.lock().unwrap().commit(batch)
+    }
+
+    fn lease_left_ms(&self) -> Option<u64> {
+        self.leases.lock().unwrap().pop_front()
     }
 }
 

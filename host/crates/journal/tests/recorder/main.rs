@@ -4,6 +4,7 @@ mod crash;
 mod damage;
 mod effects;
 mod fakes;
+mod lease;
 mod limits;
 mod replay;
 mod together;

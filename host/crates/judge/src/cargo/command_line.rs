@@ -120,7 +120,7 @@ impl Words {
         self.targets.get_or_insert_default()
     }
 
-    /// Whether a test is chosen by its name with its modules; `is_whole`: all modules are known. The audit skips by
+    /// True when a test is chosen by its name with its modules; `is_whole`: all modules are known. The audit skips by
     /// parts of names, even if the command requests whole ones.
     pub(super) fn choose(&self, name: &str, is_whole: bool) -> bool {
         let fits = |filter: &String| if self.is_exact { is_whole && name == filter } else { name.contains(filter) };
@@ -128,13 +128,13 @@ impl Words {
         !self.is_open && (self.filters.is_empty() || self.filters.iter().any(fits)) && !is_skipped
     }
 
-    /// Whether a test may be chosen by its name without its modules.
+    /// True when a test may be chosen by its name without its modules.
     pub(super) fn may_choose(&self, name: &str) -> bool {
         let is_it = |filter: &String| filter.rsplit("::").next() == Some(name);
         !self.is_exact || self.filters.is_empty() || self.filters.iter().any(is_it)
     }
 
-    /// Whether no test program is requested, as with `--doc`.
+    /// True when no test program is requested, as with `--doc`.
     pub(super) fn is_of_comments(&self) -> bool {
         self.targets.as_ref().is_some_and(|one| !one.lib && one.bins.is_empty() && one.tests.is_empty())
     }
@@ -193,7 +193,7 @@ pub(super) fn auditing(argv: &[String], is_nextest: bool) -> Vec<String> {
     new
 }
 
-/// Whether a name matches a pattern with `*` and `?`, neither of which stands for a `/`.
+/// True when a name matches a pattern with `*` and `?`, neither of which stands for a `/`.
 pub(super) fn fits(pattern: &str, name: &str) -> bool {
     longhaul_core::wildcard::covers(pattern, name, Some('/'))
 }

@@ -298,7 +298,7 @@ impl Package<'_> {
         roots
     }
 
-    /// Whether its tests are run and reported, according to its table.
+    /// True when its tests are run and reported, according to its table.
     fn is_tested(&self, table: Option<&Value>) -> bool {
         let Some(table) = table else { return true };
         let is = |key: &str| table.get(key).and_then(Value::as_bool).unwrap_or(true);

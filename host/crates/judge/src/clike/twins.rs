@@ -170,7 +170,7 @@ impl Search<'_> {
         Some(Assertion { whole, condition, sides, rest: last.end..arguments.end })
     }
 
-    /// Whether a word begins at a place.
+    /// True when a word begins at a place.
     fn is_at(&self, at: usize, word: &[u8]) -> bool {
         self.covered[at..].starts_with(word) && (at == 0 || !is_word(self.covered[at - 1]))
     }

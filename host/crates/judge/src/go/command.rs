@@ -128,17 +128,17 @@ impl Command {
         words.chain(self.patterns.iter().cloned()).chain(self.rest.iter().cloned()).collect()
     }
 
-    /// Whether it tests all packages below its directory, with no flag that leaves some out.
+    /// True when it tests all packages below its directory, with no flag that leaves some out.
     pub(super) fn is_of_everything(&self) -> bool {
         self.value("C").is_none() && self.patterns.iter().any(|pattern| pattern == "./...")
     }
 
-    /// Whether closures of `t.Run` certainly run.
+    /// True when closures of `t.Run` certainly run.
     pub(super) fn has_subtests(&self) -> bool {
         [self.value("run"), self.value("skip")].into_iter().flatten().all(|value| !value.contains('/'))
     }
 
-    /// Whether `-run` and `-skip` choose a test.
+    /// True when `-run` and `-skip` choose a test.
     pub(super) fn chooses(&self, name: &str) -> Result<bool, String> {
         let is_run = self.value("run").map_or(Ok(true), |pattern| matches(pattern, name, false))?;
         let is_skipped = self.value("skip").map_or(Ok(false), |pattern| matches(pattern, name, true))?;
@@ -162,7 +162,7 @@ impl Flag {
     }
 }
 
-/// Whether the part of a pattern for top-level tests matches; `is_whole`: only if it has no other part.
+/// True when the part of a pattern for top-level tests matches; `is_whole`: only if it has no other part.
 fn matches(pattern: &str, name: &str, is_whole: bool) -> Result<bool, String> {
     for part in parts(pattern, '|') {
         let levels = parts(part, '/');

@@ -84,7 +84,7 @@ pub(super) fn counted(text: &str) -> usize {
     tests(text).len() + functions(&covered).filter(is_method).count()
 }
 
-/// Whether `path` is a test file that the tool reads.
+/// True when `path` is a test file that the tool reads.
 pub(super) fn is_test_file(path: &str) -> bool {
     let (dirs, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_left_out = |part: &str| part == "testdata" || part == "vendor" || part.starts_with(['_', '.']);
@@ -92,7 +92,7 @@ pub(super) fn is_test_file(path: &str) -> bool {
     name.ends_with("_test.go") && !is_hidden
 }
 
-/// Whether a file is built only on some machines, or with some tags.
+/// True when a file is built only on some machines, or with some tags.
 pub(super) fn is_conditional(path: &str, text: &str) -> bool {
     let stem = path.rsplit('/').next().unwrap_or(path).trim_end_matches("_test.go");
     let of_machine = stem.rsplit_once('_').is_some_and(|(_, last)| MACHINES.contains(&last));
@@ -101,7 +101,7 @@ pub(super) fn is_conditional(path: &str, text: &str) -> bool {
     of_machine || text.lines().take_while(|line| !line.starts_with("package ")).any(|line| is_tag(line.trim_start()))
 }
 
-/// Whether a name occurs in a file, except at the beginning of its own function.
+/// True when a name occurs in a file, except at the beginning of its own function.
 pub(super) fn is_called(covered: &[u8], name: &str) -> bool {
     let (mut from, mut is_called) = (0, false);
     while let Some(at) = find(covered, name.as_bytes(), from) {

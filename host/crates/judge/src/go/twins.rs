@@ -250,7 +250,7 @@ impl Search<'_> {
         cells.flat_map(|cell| self.literals(&cell, None, statement)).collect()
     }
 
-    /// Whether a column decides more than the comparison and the text of a failure.
+    /// True when a column decides more than the comparison and the text of a failure.
     fn is_used_elsewhere(&self, name: &str, rows: &Rows, statement: &Range<usize>) -> bool {
         let (mut from, mut is_used) = (rows.body.start, false);
         while let Some(at) = find(&self.covered[..rows.body.end], name.as_bytes(), from) {
@@ -391,7 +391,7 @@ impl Search<'_> {
         self.at_top(span).filter(|at| self.covered[*at] == wanted).last()
     }
 
-    /// Whether no bracket is open between `start` and `at`.
+    /// True when no bracket is open between `start` and `at`.
     fn is_top(&self, start: usize, at: usize) -> bool {
         // The bracket of the call itself.
         self.covered[start..at].iter().fold(0_i32, |depth, byte| depth + turn(*byte)) == 0
@@ -434,7 +434,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a call of this name makes a test fail if its two sides differ.
+/// True when a call of this name makes a test fail if its two sides differ.
 fn is_equal(method: &str) -> bool {
     let name = method.to_ascii_lowercase();
     name.bytes().all(is_word) && name.contains("equal") && !UNLIKE_EQUAL.iter().any(|part| name.contains(part))

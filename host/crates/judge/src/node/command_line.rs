@@ -96,7 +96,7 @@ impl Words {
         }
     }
 
-    /// Whether node runs a file: one that is named, or is found by its name.
+    /// True when node runs a file: one that is named, or is found by its name.
     pub(super) fn choose_file(&self, path: &str) -> bool {
         let is_chosen = |place: &Place| match place {
             Place::Path(named) if named == path => true,
@@ -110,7 +110,7 @@ impl Words {
         if self.places.is_empty() { is_test_file(path) } else { self.places.iter().any(is_chosen) }
     }
 
-    /// Whether a test of this name must run. A pattern for the suites around it may leave it out.
+    /// True when a test of this name must run. A pattern for the suites around it may leave it out.
     pub(super) fn choose(&self, name: &str) -> bool {
         let is_chosen = |one: &Regex| one.is_match(name) && !one.as_str().contains('^');
         !self.is_open && (self.patterns.is_empty() || self.patterns.iter().any(is_chosen))
@@ -149,7 +149,7 @@ impl Words {
     }
 }
 
-/// Whether node finds the file by itself.
+/// True when node finds the file by itself.
 pub(super) fn is_test_file(path: &str) -> bool {
     let name = base_name(path);
     let Some((stem, "js" | "mjs" | "cjs")) = name.rsplit_once('.') else { return false };

@@ -45,7 +45,7 @@ impl Marks {
         }
     }
 
-    /// Whether a file leaves out a test of this name. A name that is written nowhere may belong to any call with a
+    /// True when a file leaves out a test of this name. A name that is written nowhere may belong to any call with a
     /// composed name.
     pub(super) fn leave_out(&self, name: &str) -> bool {
         let is_written = |one: &Name| matches!(one, Name::Written(written) if written == name);

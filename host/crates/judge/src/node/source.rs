@@ -4,7 +4,10 @@
 //! cases: a test that a condition, a loop or a `return` may leave out need not run, and a statement that is not
 //! certainly reached is never changed.
 
-use crate::clike::{blank, find, is_word, split, trimmed};
+mod literals;
+
+use self::literals::covered;
+use crate::clike::{blank, is_word, split, trimmed};
 use regex::{Captures, Regex};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,9 +28,6 @@ static CALL_OF_MARK: LazyLock<Regex> =
 /// Words that leave a function, or the process.
 static LEAVE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\breturn\b|\bprocess\s*\.\s*exit\b").expect("a pattern of ours"));
-
-/// Nesting of templates that are searched.
-const TEMPLATES_MAX: usize = 8;
 
 /// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,20 +253,20 @@ impl File {
         None
     }
 
-    /// Whether a bracket begins the body of a function, and not that of a loop or an object.
+    /// True when a bracket begins the body of a function, and not that of a loop or an object.
     fn is_body(&self, open: usize) -> bool {
         let before = self.covered[..open].trim_end();
         before.ends_with("=>") || before.ends_with(')') && !self.is_control(before.len() - 1)
     }
 
-    /// Whether a closing bracket ends the header of `if`, `for` and similar statements.
+    /// True when a closing bracket ends the header of `if`, `for` and similar statements.
     fn is_control(&self, close: usize) -> bool {
         let Some(open) = self.opens.get(&close) else { return false };
         let word = last_word(self.covered[..*open].trim_end());
         matches!(word, "if" | "for" | "while" | "with" | "await" | "switch" | "catch")
     }
 
-    /// Whether the code at a place runs whenever the body of `holder`, or the file, does.
+    /// True when the code at a place runs whenever the body of `holder`, or the file, does.
     fn is_certain(&self, at: usize, holder: Option<&Call>) -> bool {
         let body = holder.and_then(|call| call.function.as_ref()).map(|function| function.body.start);
         let block = body.and_then(|start| start.checked_sub(1)).filter(|open| self.pairs.contains_key(open));
@@ -289,7 +289,7 @@ impl File {
         }
     }
 
-    /// Whether nothing right before a place decides whether it is reached.
+    /// True when nothing right before a place decides whether it is reached.
     fn is_unconditional(&self, at: usize) -> bool {
         let before = self.covered[..at].trim_end();
         match before.bytes().last() {
@@ -318,7 +318,7 @@ impl File {
         }
     }
 
-    /// Whether a statement may begin at a place: after a bracket, a semicolon, or a line that ends one.
+    /// True when a statement may begin at a place: after a bracket, a semicolon, or a line that ends one.
     fn is_start(&self, at: usize) -> bool {
         let before = self.covered[..at].trim_end();
         let is_new_line = self.covered[before.len()..at].contains('\n');
@@ -356,7 +356,7 @@ impl File {
         found
     }
 
-    /// Whether a statement ends before `at`, in a body that ends at `end`.
+    /// True when a statement ends before `at`, in a body that ends at `end`.
     pub(super) fn is_ended(&self, at: usize, end: usize) -> bool {
         let rest = &self.covered[at..end];
         let next = rest.trim_start();
@@ -409,113 +409,6 @@ fn pairs(covered: &[u8]) -> BTreeMap<usize, Pair> {
         }
     }
     found
-}
-
-fn covered(bytes: &[u8]) -> Vec<u8> {
-    let mut covered = bytes.to_vec();
-    let mut at = 0;
-    while at < bytes.len() {
-        let Some((end, is_literal)) = piece(bytes, &covered[..at], at) else {
-            at += 1;
-            continue;
-        };
-        covered[at..end].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
-        if is_literal {
-            (covered[at], covered[end - 1]) = (b'"', b'"');
-        }
-        at = end;
-    }
-    covered
-}
-
-/// The end of the comment or the literal that begins at `at`, and whether it is a literal.
-fn piece(bytes: &[u8], before: &[u8], at: usize) -> Option<(usize, bool)> {
-    let line = || bytes[at..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| at + end);
-    match &bytes[at..] {
-        [b'/', b'/', ..] => Some((line(), false)),
-        [b'#', b'!', ..] if at == 0 => Some((line(), false)),
-        [b'/', b'*', ..] => Some((find(bytes, b"*/", at + 2).map_or(bytes.len(), |end| end + 2), false)),
-        [quote @ (b'\'' | b'"'), ..] => Some((quoted_end(bytes, at, *quote), true)),
-        [b'`', ..] => Some((template_end(bytes, at, 0), true)),
-        [b'/', ..] if is_expression(before) => expression_end(bytes, at).map(|end| (end, true)),
-        _ => None,
-    }
-}
-
-/// A line end ends an unterminated string.
-fn quoted_end(bytes: &[u8], start: usize, quote: u8) -> usize {
-    let mut at = start + 1;
-    while at < bytes.len() && bytes[at] != quote {
-        match bytes[at] {
-            b'\n' => return at,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    (at + 1).min(bytes.len())
-}
-
-fn template_end(bytes: &[u8], start: usize, depth: usize) -> usize {
-    let mut at = start + 1;
-    while at < bytes.len() && bytes[at] != b'`' {
-        at = match &bytes[at..] {
-            [b'\\', ..] => at + 2,
-            [b'$', b'{', ..] if depth < TEMPLATES_MAX => part_end(bytes, at + 1, depth + 1),
-            _ => at + 1,
-        };
-    }
-    (at + 1).min(bytes.len())
-}
-
-/// The end of `{...}` in a template.
-fn part_end(bytes: &[u8], start: usize, depth: usize) -> usize {
-    let (mut at, mut open) = (start, 0_usize);
-    while at < bytes.len() {
-        match bytes[at] {
-            b'{' => open += 1,
-            b'}' if open <= 1 => return at + 1,
-            b'}' => open -= 1,
-            _ => {}
-        }
-        at = match bytes[at] {
-            quote @ (b'\'' | b'"') => quoted_end(bytes, at, quote),
-            b'`' => template_end(bytes, at, depth),
-            _ => at + 1,
-        };
-    }
-    bytes.len()
-}
-
-/// Whether a `/` after this begins an expression and is no division.
-fn is_expression(before: &[u8]) -> bool {
-    let end = before.len() - before.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let before = &before[..end];
-    let word = before.iter().rev().take_while(|byte| is_word(**byte)).count();
-    match before.last() {
-        None => true,
-        Some(_) if before.ends_with(b"++") || before.ends_with(b"--") => false,
-        Some(_) if word > 0 => {
-            let words: [&[u8]; 7] = [b"return", b"typeof", b"case", b"of", b"await", b"else", b"void"];
-            words.contains(&&before[end - word..])
-        }
-        Some(last) => b"(,=:[!&|?{};+-*%<>~^".contains(last),
-    }
-}
-
-/// None if it does not end on its line.
-fn expression_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let (mut at, mut in_class) = (start + 1, false);
-    while in_class || bytes.get(at)? != &b'/' {
-        match bytes.get(at)? {
-            b'\n' => return None,
-            b'\\' => at += 1,
-            b'[' => in_class = true,
-            b']' => in_class = false,
-            _ => {}
-        }
-        at += 1;
-    }
-    Some(at + 1)
 }
 
 #[cfg(test)]

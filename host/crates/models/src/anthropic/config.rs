@@ -156,7 +156,7 @@ impl AnthropicConfig {
         Ok(KnownModel { prices, window_tokens, window_tokens_default: WINDOW_TOKENS_DEFAULT })
     }
 
-    /// Whether its price is known.
+    /// True when its price is known.
     pub(crate) fn has_prices(&self, name: &str) -> bool {
         self.known(name).is_ok_and(|known| known.prices.is_known())
     }

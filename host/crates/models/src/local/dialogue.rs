@@ -37,7 +37,7 @@ impl<'a> Dialogue<'a> {
         Ok(Self { request, messages })
     }
 
-    /// Whether the child's text is the reply's text, and not JSON around it.
+    /// True when the child's text is the reply's text, and not JSON around it.
     pub(super) fn is_plain(&self) -> bool {
         self.request.tools.is_empty()
     }

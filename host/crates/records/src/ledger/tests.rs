@@ -38,7 +38,10 @@ fn paid(microdollars: f64) -> UsageDelta {
 }
 
 fn shown(store: &Arc<dyn Store>, is_worked_on: bool) -> LedgerView {
-    view(&**store, &RunId::from_text("r-1"), &HarnessLimits::default(), 0, is_worked_on).expect("a view")
+    let run = RunId::from_text("r-1");
+    let shown = view(&**store, &run, &HarnessLimits::default(), 0, is_worked_on).expect("a view");
+    assert_eq!(total(&**store, &run, is_worked_on).expect("a sum"), shown.total);
+    shown
 }
 
 /// The highest spending, when every parallel call costs its whole reservation.

@@ -95,6 +95,58 @@ async fn the_sums_of_a_run_are_deleted_with_its_record() {
     assert_eq!(memory.get(Table::States, &key(&run())).unwrap(), None);
 }
 
+/// An import in the place of a run left the sums of the run that it replaced, and its next events were not counted.
+#[tokio::test]
+async fn the_sums_of_a_run_that_was_replaced_are_those_of_its_present_events() {
+    let memory = Arc::new(MemoryStore::new());
+    let (store, _) = ChangeTrackingStore::new(Arc::clone(&memory) as Arc<dyn Store>);
+    store.commit(events(1..=5)).await.unwrap();
+    let (mut batch, record) = (Batch::new(), RunRecord::key(&run()));
+    batch.push(Op::Delete(Table::Runs, record.clone()));
+    (1..=5).for_each(|number| batch.push(Op::Delete(Table::Events, record.clone().number(number))));
+    batch = batch.put(Table::Runs, record.clone(), "{}");
+    for number in 1..=2 {
+        let event = serde_json::to_vec(&thought(number, 5, "m")).unwrap();
+        batch = batch.put(Table::Events, record.clone().number(number), event);
+    }
+    store.commit(batch).await.unwrap();
+    let FreshSums { sums, .. } = read(&*memory, &run()).unwrap();
+    assert_eq!((sums.last, replies(&sums)), (2, 2));
+    store.commit(events(3..=3)).await.unwrap();
+    let FreshSums { sums, repair } = read(&*memory, &run()).unwrap();
+    assert_eq!((sums.last, replies(&sums), repair.is_none()), (3, 3, true));
+    // A row of an earlier version, which such an import left.
+    let left = serde_json::to_vec(&RunSums { last: 500, ..RunSums::default() }).unwrap();
+    memory.commit(Batch::new().put(Table::States, key(&run()), left)).await.unwrap();
+    let FreshSums { sums, repair } = read(&*memory, &run()).unwrap();
+    assert_eq!((sums.last, replies(&sums), repair.is_some()), (3, 3, true));
+}
+
+#[tokio::test]
+async fn an_event_that_is_not_stored_yet_is_not_passed_over_by_a_later_one() {
+    let memory = Arc::new(MemoryStore::new());
+    let (store, _) = ChangeTrackingStore::new(Arc::clone(&memory) as Arc<dyn Store>);
+    store.commit(events(1..=1)).await.unwrap();
+    store.commit(events(3..=3)).await.unwrap();
+    memory.commit(events(2..=2)).await.unwrap();
+    let FreshSums { sums, .. } = read(&*memory, &run()).unwrap();
+    assert_eq!((sums.last, replies(&sums)), (3, 3));
+}
+
+#[tokio::test]
+async fn an_event_under_the_key_of_a_run_counts_for_no_other_one_whatever_it_says() {
+    let memory = Arc::new(MemoryStore::new());
+    let (store, _) = ChangeTrackingStore::new(Arc::clone(&memory) as Arc<dyn Store>);
+    store.commit(events(1..=1)).await.unwrap();
+    let (other, lie) = (RunId::from_text("r-2"), serde_json::to_vec(&thought(1_000, 5, "m")).unwrap());
+    let at = |number| RunRecord::key(&other).number(number);
+    store.commit(Batch::new().insert(Table::Events, at(1), lie.clone())).await.unwrap();
+    store.commit(Batch::new().put(Table::Events, at(2), lie)).await.unwrap();
+    let FreshSums { sums, repair } = read(&*memory, &run()).unwrap();
+    assert_eq!((sums.last, replies(&sums), repair.is_none()), (1, 1, true));
+    assert_eq!(read(&*memory, &other).unwrap().sums.last, 0, "its own events have no numbers that lead on");
+}
+
 #[test]
 fn usage_is_kept_by_day_model_and_agent_and_has_an_end() {
     let mut sums = RunSums::default();

@@ -32,7 +32,7 @@ fn words(tool: &str, level: &str) -> String {
     )
 }
 
-/// Whether an earlier process issued this warning. When the store does not answer, it is issued again.
+/// True when an earlier process issued this warning. When the store does not answer, it is issued again.
 fn was_told(store: &dyn Store, run: &RunId, text: &str) -> bool {
     let tells = |event: &RunEvent| matches!(&event.event, Event::Warning { text: told } if told == text);
     let mut after = 0;

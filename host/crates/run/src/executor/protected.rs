@@ -62,7 +62,7 @@ impl ProtectedCommit<'_> {
     }
 }
 
-/// Whether the journal of a commit already passed the question: the commit itself stands next in it.
+/// True when the journal of a commit already passed the question: the commit itself stands next in it.
 pub(super) fn is_past(recorder: &Recorder) -> bool {
     recorder.upcoming().is_some_and(|(name, _)| name == COMMIT)
 }

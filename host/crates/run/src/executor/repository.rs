@@ -177,7 +177,7 @@ impl Repository {
         .await
     }
 
-    /// Whether a commit on `base` would hold anything, or there are changes that no commit could hold.
+    /// True when a commit on `base` would hold anything, or there are changes that no commit could hold.
     pub async fn is_changed(&self, base: &str) -> fault::Result<bool> {
         let base = base.to_owned();
         self.blocking(move |inner| match inner.tree.scan(&inner.project, &base) {

@@ -1,7 +1,8 @@
 //! Interruptions by the host, retries by hand, and the queue, as they are stored and told.
 
 use super::*;
-use longhaul_schedule::{AttemptOutcome, RetryBackoff};
+use longhaul_records::failover;
+use longhaul_schedule::{AttemptOutcome, RetryBackoff, TaskFailure, TaskStatus};
 
 /// The rows of a data directory, over which one process follows another.
 struct Rows {
@@ -167,4 +168,26 @@ async fn the_waits_of_a_schedule_are_those_that_it_was_given() {
     }
     let (tasks, _) = bench.tasks(None, Some(StatusFilter::Failed)).await;
     assert_eq!((tasks[0].retry_count, tasks[0].failure), (4, Some(TaskFailure::RetriesExceeded)));
+}
+
+#[tokio::test]
+async fn a_task_that_ran_before_a_failover_of_the_database_is_tried_again_by_a_person_alone() {
+    let rows = Rows::with(counting());
+    let bench = rows.process();
+    bench.add("a").await;
+    bench.put(by_hand("s", "a", 3)).await;
+    let id = bench.scheduler_service.run_now(name("s")).await.expect("a task").id;
+    drop(bench);
+    failover::note(&*rows.store, 2, Some(1)).await.expect("noted");
+    let mut bench = rows.process();
+    let task = bench.task(&id).await;
+    assert_eq!((task.status, task.failure), (TaskStatus::Failed, Some(TaskFailure::NotRetryable)));
+    let why = task.attempts[0].result.clone().and_then(|result| result.error_message).expect("a reason");
+    assert!(why.contains("timeline 1 to 2") && why.ends_with(&format!("longhaul schedule retry {id}")), "{why}");
+    bench.pass(MINUTE).await;
+    assert_eq!(rows.agent_executor.executed.load(Ordering::SeqCst), 0);
+    bench.scheduler_service.retry(id.as_str()).await.expect("a person may always retry");
+    bench.pass(0).await;
+    assert_eq!(bench.task(&id).await.status, TaskStatus::Completed);
+    assert_eq!(failover::of_tasks(&*rows.store).expect("read"), None);
 }

@@ -2,6 +2,9 @@
 
 use super::*;
 use longhaul_agents::ArtifactOutcome;
+use longhaul_api::agents::{ClearArtifact, SetArtifact};
+use longhaul_schedule::TaskStatus;
+use std::time::Duration;
 use tokio::sync::{Barrier, Semaphore};
 
 /// Two runs that begin together; the second ends once the end of the first is stored.

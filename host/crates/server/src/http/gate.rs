@@ -148,7 +148,7 @@ fn refuse_other_pages(headers: &HeaderMap, host: &Authority) -> Result<(), Probl
     Ok(())
 }
 
-/// Whether a path is closed to callers without a token.
+/// True when a path is closed to callers without a token.
 pub fn needs_token(path: &str) -> bool {
     path == "/metrics" || path == "/api" || path.starts_with("/api/")
 }

@@ -1,4 +1,4 @@
-//! How long requests take, as histograms for Prometheus: one for each method and route.
+//! The durations of requests, as histograms for Prometheus: one for each method and route.
 //!
 //! A route is the router's own pattern, never the path that a client sent, so the number of histograms is bounded. A
 //! stream of events counts until its headers are sent. It measures nothing by itself.

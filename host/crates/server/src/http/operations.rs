@@ -6,8 +6,8 @@
 
 use super::reply::json;
 use super::routes::{
-    agents, approvals, events, exec, features, graphs, journal, knowledge, plugins, projects, reports, resources, runs,
-    schedules, server,
+    agents, approvals, archive, commits, events, exec, exports, features, graphs, journal, knowledge, plugins,
+    projects, reports, resources, runs, schedules, server,
 };
 use super::scopes::{self, OperationScopes};
 use super::state::SharedState;
@@ -59,12 +59,15 @@ fn operations() -> Operations {
         .needs(Run, routes!(runs::pause))
         .needs(Run, routes!(runs::resume))
         .needs(Run, routes!(runs::abandon))
+        .needs(Run, routes!(archive::archive))
+        .needs(Run, routes!(archive::unarchive))
         .needs(Run, routes!(runs::steer))
         .needs(Run, routes!(runs::answer))
         .needs(Run, routes!(runs::recheck))
         .needs(Run, routes!(runs::revert))
         .needs(Run, routes!(runs::cancel))
         .needs(Read, routes!(runs::log))
+        .needs(Read, routes!(commits::commit))
         .needs(Read, routes!(runs::ledger))
         .needs(Read, routes!(reports::report))
         .needs(Read, routes!(features::list))
@@ -91,6 +94,7 @@ fn operations() -> Operations {
         .needs(Run, routes!(knowledge::reject))
         .needs(Read, routes!(knowledge::trajectories))
         .needs(Read, routes!(knowledge::trajectory))
+        .needs(Read, routes!(exports::export_trajectories))
         .needs(Run, routes!(knowledge::annotate))
         .needs(Read, routes!(agents::list))
         .needs(Admin, routes!(agents::register))
@@ -119,13 +123,21 @@ fn operations() -> Operations {
         .needs(Read, routes!(schedules::task))
         .needs(Run, routes!(schedules::retry))
         .needs(Read, routes!(graphs::list))
+        .needs(Run, routes!(graphs::create))
         .needs(Read, routes!(graphs::show))
+        .needs(Run, routes!(graphs::remove_graph))
+        .needs(Read, routes!(graphs::output))
         .needs(Run, routes!(graphs::run))
         .needs(Run, routes!(graphs::change))
+        .needs(Run, routes!(graphs::add))
+        .needs(Run, routes!(graphs::remove))
+        .needs(Run, routes!(graphs::diagnose))
         .needs(Read, routes!(reports::costs))
         .needs(Read, routes!(resources::show))
         .needs(Read, routes!(plugins::list))
         .needs(Run, routes!(exec::run))
+        .needs(Read, routes!(exec::sessions))
+        .needs(Run, routes!(exec::end_session))
 }
 
 /// Operations, as they are added one by one.

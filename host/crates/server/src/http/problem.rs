@@ -33,10 +33,10 @@ pub struct Problem {
     title: &'static str,
     /// The status of the answer.
     status: u16,
-    /// What is wrong, and what to do.
+    /// The fault and its remedy.
     detail: String,
-    /// What a program can act on, the same at every surface: `unknown`, `conflict`, `invalid`, `changed`, `forbidden`,
-    /// `unavailable` or `internal`. Left out where something is wrong with the request as one of HTTP.
+    /// The code for programs, the same at every surface: `unknown`, `conflict`, `invalid`, `changed`, `forbidden`,
+    /// `unavailable` or `internal`. It is left out where the fault is in HTTP itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     code: Option<FaultCode>,

@@ -6,8 +6,11 @@
 
 pub mod agents;
 pub mod approvals;
+pub mod archive;
+pub mod commits;
 pub mod events;
 pub mod exec;
+pub mod exports;
 pub mod features;
 pub mod graphs;
 pub mod journal;

@@ -91,7 +91,7 @@ impl AppState {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
     }
 
-    /// Whether the server is to end.
+    /// True when the server is to end.
     pub(super) fn ends(&self) -> bool {
         *self.stop.borrow()
     }
@@ -99,9 +99,9 @@ impl AppState {
     /// The executor of jobs, which the first job makes.
     pub(super) async fn executor(&self) -> Result<&Executor, ExecError> {
         let runtimes = longhaul_home::plugin_directories(&self.home);
-        self.executor
-            .get_or_try_init(|| async { Executor::new(ExecutorPaths { runtimes, ..ExecutorPaths::usual()? }) })
-            .await
+        let data_directory = Some(self.home.path().to_owned());
+        let open = || async { Executor::new(ExecutorPaths { runtimes, data_directory, ..ExecutorPaths::usual()? }) };
+        self.executor.get_or_try_init(open).await
     }
 }
 

@@ -2,45 +2,28 @@
 //!
 //! Durable events carry their number as `id`, so a client that lost its connection resumes after the last it has, also
 //! at another process. Slow readers lose live parts and receive `lagged`; after 30 s without reading they are
-//! disconnected. The token of a client is checked again at each heartbeat, when it expires, and when any is removed.
+//! disconnected.
 
 use super::gate::Caller;
-use super::problem::Problem;
+use super::sse::{ClientGone, FRAMES_BYTES_MAX, OwnedTask, Pulse, RETRY_MS, frame, of_task, respond, send};
 use super::state::{Place, SharedState};
-use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use http::{HeaderValue, header};
 use longhaul_api::seen::RunNotification;
-use longhaul_api::tokens::TokenScope;
 use longhaul_core::RunId;
 use longhaul_core::event::RunEvent;
 use longhaul_core::stream::{Content, StreamLine};
-use longhaul_listen::stopped;
 use longhaul_records::bus::BusMessage;
 use longhaul_service::watch_here;
 use serde_json::json;
 use std::collections::HashSet;
-use std::convert::Infallible;
-use std::fmt::Write as _;
-use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, mpsc, watch};
-use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, Interval, MissedTickBehavior};
+use tokio::sync::{broadcast, mpsc};
+use tokio::task::JoinSet;
 
-/// Time between two heartbeats, so that no proxy takes a silent stream for a dead one.
-const HEARTBEAT: Duration = Duration::from_secs(15);
-
-/// Time without reading after which a client is disconnected.
-const READER_WAIT: Duration = Duration::from_secs(30);
-
-/// Bytes of frames that are gathered before they are sent.
-const FRAMES_BYTES_MAX: usize = 64 << 10;
-
-/// Time that a client waits before it reconnects, in milliseconds.
-const RETRY_MS: u32 = 1_000;
+/// Frames of all runs that wait for a client.
+const FRAMES_MAX: usize = 256;
 
 /// Streams the events of a run after a number. With `follow` the stream stays open while no process works on the run,
 /// and goes on with it; otherwise it ends then.
@@ -63,95 +46,8 @@ pub fn of_run(state: &SharedState, caller: Caller, place: Place, run: RunId, aft
 
 /// Streams the durable events of all runs from now on.
 pub fn of_all(state: &SharedState, caller: Caller, place: Place) -> Response {
-    let (sender, frames) = mpsc::channel(256);
-    let gathering = OwnedTask(tokio::spawn(gather(state.clone(), sender)));
-    let reading = (frames, Pulse::new(state, caller), gathering, place);
-    respond(unfold(reading, async |mut reading| {
-        let (frames, pulse, ..) = &mut reading;
-        if pulse.is_refused {
-            return None;
-        }
-        let frame = tokio::select! {
-            frame = frames.recv() => frame?,
-            beat = pulse.next() => beat?,
-        };
-        Some((Ok(frame), reading))
-    }))
-}
-
-fn respond(frames: impl futures_util::Stream<Item = Result<Bytes, Infallible>> + Send + 'static) -> Response {
-    let mut response = Response::new(Body::from_stream(frames));
-    let fields = response.headers_mut();
-    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // Tells proxies not to keep a frame until there are more.
-    fields.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
-}
-
-/// A task that is aborted when its owner is dropped.
-struct OwnedTask(JoinHandle<()>);
-
-impl Drop for OwnedTask {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// The heartbeats of a stream, and the checks that end it.
-struct Pulse {
-    state: SharedState,
-    caller: Caller,
-    beat: Interval,
-    stop: watch::Receiver<bool>,
-    removed: watch::Receiver<u64>,
-    /// Expiry of the caller's token; none once it has passed.
-    expires: Option<Instant>,
-    is_refused: bool,
-}
-
-impl Pulse {
-    fn new(state: &SharedState, caller: Caller) -> Self {
-        let mut beat = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
-        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let left_ms = caller.expires_ms().map(|until| until.saturating_sub(state.service.now_ms()));
-        let expires = left_ms.and_then(|left| Instant::now().checked_add(Duration::from_millis(left)));
-        let (stop, removed) = (state.stop.clone(), state.service.tokens_removed());
-        Self { state: state.clone(), caller, beat, stop, removed, expires, is_refused: false }
-    }
-
-    /// A heartbeat, or the problem of a client that is admitted no more; none when the stream is to end.
-    async fn next(&mut self) -> Option<Bytes> {
-        if self.is_refused {
-            return None;
-        }
-        tokio::select! {
-            _ = self.beat.tick() => {}
-            Ok(()) = self.removed.changed() => {}
-            () = passed(self.expires) => self.expires = None,
-            () = stopped(&mut self.stop) => return None,
-        }
-        match self.caller.expect_still(&self.state, TokenScope::Read) {
-            Ok(()) => Some(Bytes::from_static(b": hb\n\n")),
-            Err(problem) => {
-                self.is_refused = true;
-                Some(refused(&problem).into())
-            }
-        }
-    }
-}
-
-async fn passed(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// The last frame of a stream whose client is admitted no more.
-fn refused(problem: &Problem) -> String {
-    // A problem that cannot be written would be our own fault; the stream ends all the same.
-    let text = serde_json::to_string(problem).unwrap_or_default();
-    format!("event: problem\ndata: {text}\n\n")
+    let shared = state.clone();
+    of_task(Pulse::new(state, caller), place, FRAMES_MAX, |sender| gather(shared, sender))
 }
 
 /// A client that reads a run.
@@ -266,15 +162,6 @@ async fn next_seen(seen: &mut Option<(mpsc::Receiver<RunNotification>, OwnedTask
     }
 }
 
-fn frame(frames: &mut String, id: Option<u64>, name: &str, line: &StreamLine) {
-    // A line that cannot be written would be our own fault; the stream goes on without it.
-    let Ok(text) = serde_json::to_string(line) else { return };
-    if let Some(id) = id {
-        let _ = writeln!(frames, "id: {id}");
-    }
-    let _ = write!(frames, "event: {name}\ndata: {text}\n\n");
-}
-
 /// Sends the durable events of all runs until the client is gone.
 async fn gather(state: SharedState, sender: mpsc::Sender<Bytes>) {
     let mut news = state.service.news();
@@ -289,9 +176,6 @@ struct Gathering {
     at_work: JoinSet<RunId>,
     watched: HashSet<RunId>,
 }
-
-/// The client is gone, or does not read.
-struct ClientGone;
 
 impl Gathering {
     async fn all(&mut self, news: &mut broadcast::Receiver<RunId>) -> Result<(), ClientGone> {
@@ -380,8 +264,4 @@ async fn send_event(sender: &mpsc::Sender<Bytes>, event: RunEvent) -> Result<(),
     let mut text = String::new();
     frame(&mut text, None, "event", &StreamLine::of(event));
     send(sender, text).await
-}
-
-async fn send(sender: &mpsc::Sender<Bytes>, text: String) -> Result<(), ClientGone> {
-    sender.send_timeout(text.into(), READER_WAIT).await.map_err(|_| ClientGone)
 }

@@ -69,16 +69,21 @@ async function send(method, path, { body, signal, headers, patienceMs }) {
   }
 }
 
-/** The error of an answer that is not 2xx. A token that is no longer good ends the session. */
+/** The error of an answer that is not 2xx. */
 export async function problem(response) {
   let read = {};
   try {
     read = await response.json();
   } catch {
-    // What stands between may answer in its own way.
+    // A proxy in between may answer in its own way.
   }
-  const error = new ApiError(response.status, typeof read === "object" && read !== null ? read : {});
-  if (response.status === 401) session.end(error.message);
+  return refusal(response.status, typeof read === "object" && read !== null ? read : {});
+}
+
+/** The error of a problem that the server told. A token that is no longer good ends the session. */
+export function refusal(status, problem) {
+  const error = new ApiError(status, problem);
+  if (status === 401) session.end(error.message);
   return error;
 }
 
@@ -119,6 +124,7 @@ export const entries = (id, invocation, after, signal) =>
   get(run(id, "/journal/entries"), { invocation, after, limit: 100 }, signal);
 export const replay = (id, invocation) => post(run(id, "/replay"), { invocation }, { patienceMs: 600_000 });
 export const commits = (id, reverted, signal) => get(run(id, "/log"), { limit: 100, reverted }, signal);
+export const commit = (id, name, signal) => get(run(id, `/commits/${part(name)}`), null, signal);
 export const revert = (id, body) => post(run(id, "/revert"), body);
 export const report = (id, format) =>
   call("GET", run(id, "/report"), { query: { format }, as: "response", patienceMs: 120_000 });
@@ -156,5 +162,43 @@ export const artifact = (name, signal) => get(`${V1}/agents/${part(name)}/artifa
 export const artifactHistory = (name, signal) => get(`${V1}/agents/${part(name)}/artifact/history`, null, signal);
 
 export const plugins = (query, signal) => get(`${V1}/plugins`, query, signal);
-export const exec = (body) => post(`${V1}/exec`, body, { patienceMs: 600_000 });
+
+/** Code may run for an hour; a request that is given up stops it. */
+const CODE_PATIENCE_MS = 3_660_000;
+
+/** The answer is a stream of events, which ends with the result. */
+export const exec = (body, signal) =>
+  post(`${V1}/exec`, body, {
+    patienceMs: CODE_PATIENCE_MS,
+    signal,
+    headers: { accept: "text/event-stream" },
+    as: "response",
+  });
+export const sessions = (query, signal) => get(`${V1}/exec/sessions`, query, signal);
+export const endSession = (name) => call("DELETE", `${V1}/exec/sessions/${part(name)}`);
+
+const graphAt = (name, rest = "") => `${V1}/graphs/${part(name)}${rest}`;
+
+export const graphs = (query, signal) => get(`${V1}/graphs`, query, signal);
+export const createGraph = (body) => post(`${V1}/graphs`, body);
+export const removeGraph = (name) => call("DELETE", graphAt(name));
+export const graphStream = (name) => graphAt(name, "/output");
+export const graph = (name, query, signal) => get(graphAt(name), query, signal);
+export const runGraph = (name, body) => post(graphAt(name, "/run"), body, { patienceMs: CODE_PATIENCE_MS });
+export const addStep = (name, body) => post(graphAt(name, "/steps"), body);
+export const changeStep = (name, step, body) =>
+  call("PUT", graphAt(name, `/steps/${part(step)}`), { body, patienceMs: CODE_PATIENCE_MS });
+export const removeStep = (name, step) => call("DELETE", graphAt(name, `/steps/${part(step)}`));
+export const diagnose = (name, step) => post(graphAt(name, "/diagnose"), { step });
+
+/** The messages of a trajectory are heard by a replay, which takes its time. */
+const REPLAY_PATIENCE_MS = 600_000;
+
+export const trajectories = (id, query, signal) => get(run(id, "/trajectories"), query, signal);
+export const trajectory = (id, invocation, signal) =>
+  call("GET", run(id, "/trajectory"), { query: { invocation }, signal, patienceMs: REPLAY_PATIENCE_MS });
+export const annotate = (id, body) => post(run(id, "/trajectory/annotate"), body);
+export const exportTrajectories = (id, query) =>
+  call("GET", run(id, "/trajectories/export"), { query, as: "text", patienceMs: REPLAY_PATIENCE_MS });
+
 export const resources = (signal) => get(`${V1}/resources`, null, signal);

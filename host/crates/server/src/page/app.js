@@ -19,9 +19,12 @@ import { missing } from "./view_missing.js";
 const PLACES = [
   ["projects", "Projects", "project", "p", () => import("./view_projects.js")],
   ["runs", "Runs", "run", "r", () => import("./view_runs.js")],
+  ["trajectories", "Trajectories", "thought", "t", () => import("./view_trajectories.js")],
   ["approvals", "Approvals", "approval", "a", () => import("./view_approvals.js")],
   ["schedules", "Schedules", "schedule", "s", () => import("./view_schedules.js")],
   ["agents", "Agents", "agent", "n", () => import("./view_agents.js")],
+  ["exec", "Run code", "exec", "x", () => import("./view_exec.js")],
+  ["graphs", "Graphs", "plan", "h", () => import("./view_graphs.js")],
   ["resources", "Resources", "resource", "m", () => import("./view_resources.js")],
   ["costs", "Costs", "cost", "c", () => import("./view_costs.js")],
   ["plugins", "Plugins", "plugin", "u", () => import("./view_plugins.js")],
@@ -153,7 +156,7 @@ function frame() {
     h("main", { id: "main", tabindex: "-1" }),
   );
   keys.always([
-    [keys.PALETTE, "Go to a place, a project or a run", palette],
+    [keys.PALETTE, "Go to a place, a project, a run or a graph", palette],
     ["?", "This list", keys.showHelp],
     ["t", "Light, dark, or as the system has it", () => setTheme(nextTheme())],
     ["/", "To the filter or search field", () => document.querySelector("main [data-search]")?.focus()],

@@ -2,7 +2,8 @@
 //
 // Every text becomes a text node, so what a model wrote is never read as HTML. Refused here: markup in strings, style
 // attributes (the content security policy forbids them; give `vars` and a class), handlers as attributes, and links to
-// anything but this page, a file that the page itself made, or nothing at all.
+// anything but this page, a file that the page itself made, or nothing at all. A picture may hold its own bytes, as PNG or
+// SVG and in an `img` alone, where a browser runs no script of it and fetches nothing for it.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -156,7 +157,8 @@ function property(element, name, value) {
 function attribute(element, name, value) {
   const lower = name.toLowerCase();
   if (lower.startsWith("on") || REFUSED.has(lower)) throw new TypeError(`the page sets no attribute \`${name}\``);
-  if ((lower === "href" || lower === "src") && !isOurs(String(value))) {
+  const isShown = lower === "src" && element.localName === "img" && isPicture(String(value));
+  if ((lower === "href" || lower === "src") && !isShown && !isOurs(String(value))) {
     throw new TypeError(`the page links to itself alone, not to \`${value}\``);
   }
   element.setAttribute(name, value === true ? "" : String(value));
@@ -165,6 +167,13 @@ function attribute(element, name, value) {
 /** Whether an address is a place of this page, or a file that it made. */
 export function isOurs(address) {
   return address.startsWith("#") || address.startsWith("blob:");
+}
+
+/** True for an address that is a picture with its bytes in it, of a kind that the page shows. */
+export function isPicture(address) {
+  return /^data:image\/(?:png;base64,[A-Za-z0-9+/]+={0,2}|svg\+xml;charset=utf-8,[A-Za-z0-9%!'()*._~-]+)$/.test(
+    address,
+  );
 }
 
 /** Children as nodes: texts as text nodes, lists flat, nothing for what is absent. */

@@ -1,4 +1,4 @@
-// Whether the server can be reached, said in one place, and the waits between attempts.
+// The state of the connection to the server, kept in one place, and the waits between attempts.
 //
 // It makes no request. Whoever makes one reports how it went; whoever waits to try again waits here, and is woken early
 // when another request came through, when the machine is on the network again, or when the person asks for it.

@@ -1,7 +1,7 @@
 // One question to a person about a call of a tool, or of an agent, and its answer in place.
 //
-// What the agent would do stands there as it is, never as HTML. A correction that would be read as a yes or a no is
-// refused: who wants those has buttons. Answering says what the person pressed and nothing more.
+// The call of the agent is shown as it is, never as HTML. A correction that would be read as a yes or a no is refused,
+// since there are buttons for both. The answer holds what the person pressed and nothing more.
 
 import * as api from "./api.js";
 import { add, fill, h } from "./dom.js";

@@ -1,4 +1,4 @@
-// What a run waits for a person with: approvals, and questions about effects whose outcome is unknown.
+// Questions of a run to a person: approvals, and questions about effects whose outcome is unknown.
 
 import * as api from "./api.js";
 import { fill, h, keyed } from "./dom.js";

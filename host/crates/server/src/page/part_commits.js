@@ -1,4 +1,4 @@
-// What a run came to: its commits, going back to one of them, and its report to read or to keep.
+// Results of a run: its commits with their changes, a revert to one of them, and its report to read or to keep.
 //
 // The report is read as text: the page shows no HTML that it did not build itself. To see it set out, keep the HTML file.
 
@@ -6,6 +6,7 @@ import * as api from "./api.js";
 import { fill, h } from "./dom.js";
 import { plural } from "./format.js";
 import { live } from "./live.js";
+import { openCommit } from "./part_commit.js";
 import { fileTree } from "./part_diff.js";
 import { may } from "./session.js";
 import { button, check, dialog, empty, fold, form, mono, plain, redraw, section, table, toast, when } from "./ui.js";
@@ -59,7 +60,12 @@ export async function commits(ctx, place, run) {
                 {
                   name: "Commit",
                   cell: (one) => [
-                    h("b", null, one.subject),
+                    button(one.subject || "Commit", {
+                      kind: "text",
+                      title: "Show what it changed",
+                      focus: `commit-${one.commit}`,
+                      run: () => openCommit(run, one),
+                    }),
                     h(
                       "span",
                       { class: "sub" },

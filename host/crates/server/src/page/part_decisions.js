@@ -1,4 +1,4 @@
-// What was decided in a project, why, and what came of it; a person can say what came of it and what is to be learnt.
+// Decisions of a project with their reasons and outcomes; a person can record an outcome and its lesson.
 
 import * as api from "./api.js";
 import { fill, h, keyed } from "./dom.js";

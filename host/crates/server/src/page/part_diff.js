@@ -35,6 +35,56 @@ export function diffOf(patch, name) {
   );
 }
 
+/** What stands beside the path of a file whose lines did not just change. */
+const WORDS = { added: "new", deleted: "deleted", renamed: "renamed" };
+
+/**
+ * Draws the files of a commit, each a patch of its own: `{path, old_path, change, patch, added_lines, removed_lines,
+ * is_binary, is_cut}`. `name` keeps what is open over a redraw.
+ */
+export function filesDiff(files, name) {
+  const changes = new Map(files.map((file) => [file.path, file]));
+  return h(
+    "div",
+    { class: "diff" },
+    fileTree([...changes.keys()], (path) => changes.has(path) && noteOf(changes.get(path))),
+    files.map((file, index) =>
+      fold(
+        [
+          h("code", null, file.old_path ? `${visible(file.old_path)} → ${visible(file.path)}` : visible(file.path)),
+          noteOf(file),
+        ],
+        () => fileDiff(file, name),
+        {
+          name: `diff-${name}-${index}`,
+          open: files.length <= 3 && file.added_lines + file.removed_lines <= OPEN_MAX,
+          className: "diff-file",
+        },
+      ),
+    ),
+  );
+}
+
+const noteOf = (file) => [
+  WORDS[file.change] && h("span", { class: "muted" }, ` ${WORDS[file.change]}`),
+  file.is_binary
+    ? h("span", { class: "muted" }, " binary")
+    : sums({ added: file.added_lines, removed: file.removed_lines }),
+];
+
+function fileDiff(file, name) {
+  const hint = (text) => h("p", { class: "hint" }, text);
+  if (file.is_binary) return hint("A binary file: it has no lines to show.");
+  if (!file.patch) return hint(file.is_cut ? "Too large to be shown here." : "No line of it changed.");
+  const { files, left } = readPatch(file.patch);
+  return h(
+    "div",
+    null,
+    files.map((one) => linesOf(one, `${name}, ${file.path}`)),
+    (file.is_cut || left > 0) && hint("Only the first lines of the change are shown."),
+  );
+}
+
 function sums(file) {
   if (!file) return null;
   return h(

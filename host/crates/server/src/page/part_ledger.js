@@ -1,4 +1,4 @@
-// What a run spent and what it still may: its caps as bars, and a row for each invocation.
+// The usage of a run and the rest of its budget: its caps as bars, and a row for each invocation.
 
 import { fill, h } from "./dom.js";
 import { bytes, cost, count, duration, money, percent, short } from "./format.js";

@@ -1,4 +1,4 @@
-// What a project remembers of its runs: facts, episodes and working notes; each can be searched and forgotten.
+// The memory of a project: facts, episodes and working notes of its runs; each can be searched and forgotten.
 
 import * as api from "./api.js";
 import { fill, h, keyed } from "./dom.js";

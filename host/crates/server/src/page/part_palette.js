@@ -1,11 +1,12 @@
-// The command palette: one field that leads to every place, project and run, by keyboard.
+// The command palette: one field that leads to every place, project, run and graph, by keyboard.
 //
-// Places are known to the page; projects and runs are asked for while one types. It goes to places alone: what changes
+// Places are known to the page; projects, runs and graphs are asked for while one types. It goes to places alone: what changes
 // something is asked for where it is seen.
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";
 import { words } from "./format.js";
+import { graphHref } from "./graphs.js";
 import { TABS, tabHref } from "./part_run_head.js";
 import { dialog, input } from "./ui.js";
 
@@ -49,7 +50,7 @@ export function openPalette(places) {
   const field = input({
     type: "text",
     role: "combobox",
-    placeholder: "Go to a place, a project or a run",
+    placeholder: "Go to a place, a project, a run or a graph",
     "aria-label": "Go to",
     "aria-controls": "palette-list",
     "aria-expanded": "true",
@@ -114,11 +115,12 @@ function go(entry, close) {
   location.hash = entry.href;
 }
 
-/** Projects and runs that a text may mean. */
+/** Projects, runs and graphs that a text may mean. */
 async function things(search, signal) {
-  const [projects, runs] = await Promise.all([
+  const [projects, runs, graphs] = await Promise.all([
     api.projects({ limit: 200 }, signal),
     api.runs({ search, limit: SHOWN }, signal),
+    api.graphs({ limit: 200 }, signal),
   ]);
   return [
     ...projects.items.map((one) => ({
@@ -131,5 +133,6 @@ async function things(search, signal) {
       note: `run ${one.run} of ${one.project}, ${words(one.status)}`,
       href: `#/runs/${one.run}`,
     })),
+    ...graphs.items.map((one) => ({ name: one.name, note: "graph", href: graphHref(one.name) })),
   ];
 }

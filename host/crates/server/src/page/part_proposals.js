@@ -1,4 +1,4 @@
-// What agents of a run would like to change, accepted or rejected in place.
+// Changes that agents of a run propose, accepted or rejected in place.
 
 import * as api from "./api.js";
 import { h, fill } from "./dom.js";

@@ -80,6 +80,7 @@ export function runHead(run, part, newest, refresh) {
       tokens > 0 && h("span", { class: "muted" }, `${short(tokens)} tokens`),
       costNote(usage) && h("span", { class: "muted" }, costNote(usage), cap && ` of ${money(cap)}`),
       run.next_wake_ms && h("span", { class: "tone-wait" }, "next attempt ", when(run.next_wake_ms)),
+      typeof run.archived_ms === "number" && h("span", { class: "muted" }, "archived ", when(run.archived_ms)),
     ),
     run.reason &&
       !isShort &&

@@ -1,6 +1,6 @@
 // Runs as a table, and orders to several of them at once.
 //
-// What is chosen stays chosen while the table is drawn anew. Each run is ordered by itself: the server may refuse one
+// Chosen runs stay chosen while the table is drawn anew. Each run is ordered by itself: the server may refuse one
 // and take the others, and the page says which it refused and why.
 
 import * as api from "./api.js";
@@ -14,6 +14,11 @@ export const ENDED = new Set(["completed", "incomplete", "failed", "abandoned"])
 
 /** Where a run is over and can be tried again. */
 const CAN_RETRY = new Set(["incomplete", "failed"]);
+
+const isArchived = (run) => typeof run.archived_ms === "number";
+
+/** Where a run does nothing and waits for nothing, so that nobody misses it in the list. */
+const canArchive = (run) => !isArchived(run) && !run.active && (ENDED.has(run.status) || run.status === "paused");
 
 /** Runs as a table. `choice` adds a box to each row. */
 export function runTable(runs, { withProject = true, choice = null } = {}) {
@@ -33,6 +38,7 @@ export function runTable(runs, { withProject = true, choice = null } = {}) {
         status(run.status),
         activity(run),
         run.next_wake_ms && h("span", { class: "sub" }, "next attempt ", when(run.next_wake_ms)),
+        isArchived(run) && h("span", { class: "sub" }, "archived ", when(run.archived_ms)),
       ],
     },
     {
@@ -56,13 +62,18 @@ function agentsOf({ agents }) {
   return [h("span", { class: "whole" }, agents[0]), h("span", { class: "sub" }, `and ${agents.length - 1} more`)];
 }
 
-/** A run that is not over is worked on, or nobody works on it at this moment. */
+/** A run that is not over is worked on, waits for its turn, or nobody works on it at this moment. */
 export function activity(run) {
   if (ENDED.has(run.status)) return null;
+  if (typeof run.queue_place === "number")
+    return h("span", { class: "sub tone-wait" }, `queued, place ${run.queue_place}`);
   return h("span", { class: ["sub", run.active ? "tone-busy" : "tone-quiet"] }, run.active ? "active" : "idle");
 }
 
-/** The orders that several runs can be given at once: the name, whom it concerns, and what is sent. */
+/**
+ * The orders that several runs can be given at once: the name, whom it concerns, and what is sent. `onlyIfFitting` leaves
+ * out the button of an order that concerns none of them.
+ */
 export const ORDERS = [
   {
     name: "Pause",
@@ -88,6 +99,19 @@ export const ORDERS = [
     asks: "What passes stays on its branch. An abandoned run does not go on.",
     takes: (run) => !ENDED.has(run.status),
     send: (run) => api.order(run.run, "abandon", { reason: "abandoned on the page" }),
+  },
+  {
+    name: "Archive",
+    done: "archived",
+    takes: canArchive,
+    send: (run) => api.order(run.run, "archive", {}),
+  },
+  {
+    name: "Take back from the archive",
+    done: "taken back from the archive",
+    onlyIfFitting: true,
+    takes: isArchived,
+    send: (run) => api.order(run.run, "unarchive", {}),
   },
 ];
 
@@ -120,7 +144,9 @@ export function chooser(place, refresh) {
         "div",
         { class: "bulk", role: "group", "aria-label": "Chosen runs" },
         h("b", null, `${plural(runs.length, "run")} chosen`),
-        ORDERS.map((order) => orderButton(order, runs, carryOut)),
+        ORDERS.filter((order) => !order.onlyIfFitting || runs.some(order.takes)).map((order) =>
+          orderButton(order, runs, carryOut),
+        ),
         button("Choose none", { small: true, kind: "quiet", run: () => clear() }),
       ),
     );

@@ -1,5 +1,4 @@
-// What happens in a run, the newest first: its events as they come, what models are saying right now, and earlier ones
-// on request.
+// Events of a run, the newest first: live ones with the words of models as they come, and earlier ones on request.
 //
 // It reads the last events, then follows the stream from there and closes any gap before it shows what comes after. At
 // most a few hundred rows are in the document. What agents and models wrote is text, never HTML.

@@ -1,4 +1,4 @@
-// Who is at work in a run right now, and who handed back last.
+// Parts that are at work in a run right now, and the part that handed back last.
 
 import * as api from "./api.js";
 import { h } from "./dom.js";

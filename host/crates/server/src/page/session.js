@@ -1,4 +1,4 @@
-// Who is at the page: the token, what it may do, and the end of it.
+// The session of the person at the page: the token, its scopes, and its end.
 //
 // The token lives in this tab alone (sessionStorage) and goes nowhere but into the Authorization header of requests to
 // the server that sent the page. It is never in an address, a cookie or the document.

@@ -8,34 +8,58 @@ export const EVENT_CHARS_MAX = 4 * 1024 * 1024;
 
 /** Reads a stream. Give it text as it comes; it hands back the events that are whole by then. */
 export class EventReader {
-  #rest = "";
+  /** The beginning of a line, as it came. */
+  #pieces = [];
+  #piecesSize = 0;
   #event = fresh();
   #size = 0;
   #started = false;
+  /** True after a carriage return at the very end: a line feed that comes next belongs to it. */
+  #returned = false;
+  #charsMax;
 
   /** The last id that the stream said; what `Last-Event-ID` says when it is asked for again. */
   lastId = null;
   /** How long to wait before asking again, in milliseconds, if the stream said so. */
   retryMs = null;
 
+  constructor(charsMax = EVENT_CHARS_MAX) {
+    this.#charsMax = charsMax;
+  }
+
   /** @returns {{type: string, data: string, id: string | null}[]} */
   push(text) {
-    let all = this.#rest + text;
-    if (!this.#started && all.length > 0) {
-      this.#started = true;
-      if (all.startsWith("\ufeff")) all = all.slice(1);
-    }
     const events = [];
-    let from = 0;
+    let from = this.#start(text);
     for (;;) {
-      const end = lineEnd(all, from);
+      LINE_END.lastIndex = from;
+      const end = LINE_END.exec(text);
       if (end === null) break;
-      this.#line(all.slice(from, end.at), events);
-      from = end.next;
+      this.#pieces.push(text.slice(from, end.index));
+      const line = this.#pieces.join("");
+      this.#pieces = [];
+      this.#piecesSize = 0;
+      this.#line(line, events);
+      from = LINE_END.lastIndex;
+      this.#returned = end[0] === "\r" && from === text.length;
     }
-    this.#rest = all.slice(from);
-    if (this.#rest.length + this.#size > EVENT_CHARS_MAX) throw new RangeError("an event of the stream is too long");
+    if (from < text.length) {
+      this.#pieces.push(text.slice(from));
+      this.#piecesSize += text.length - from;
+    }
+    if (this.#piecesSize + this.#size > this.#charsMax) throw new RangeError("an event of the stream is too long");
     return events;
+  }
+
+  /** Where the text begins: behind the sign that some put before all of it, and behind half of a line's end. */
+  #start(text) {
+    if (text === "") return 0;
+    let from = 0;
+    if (!this.#started && text[0] === "\ufeff") from = 1;
+    if (this.#returned && text[0] === "\n") from = 1;
+    this.#started = true;
+    this.#returned = false;
+    return from;
   }
 
   #line(line, events) {
@@ -63,18 +87,8 @@ export class EventReader {
 
 const fresh = () => ({ type: "", data: [], id: null });
 
-/** Where a line ends and the next begins. A carriage return at the very end may be half of a pair: wait for more. */
-function lineEnd(text, from) {
-  for (let at = from; at < text.length; at += 1) {
-    const sign = text[at];
-    if (sign === "\n") return { at, next: at + 1 };
-    if (sign === "\r") {
-      if (at + 1 === text.length) return null;
-      return { at, next: text[at + 1] === "\n" ? at + 2 : at + 1 };
-    }
-  }
-  return null;
-}
+/** The end of a line. */
+const LINE_END = /\r\n|\r|\n/g;
 
 /** How long to wait before the attempt with this number, from 1: doubling from a second to the cap, with some chance. */
 export function backoffMs(attempt, chance, mostMs = 15_000) {

@@ -7,7 +7,7 @@
 import * as link from "./link.js";
 import * as session from "./session.js";
 import { problem } from "./api.js";
-import { EventReader, backoffMs } from "./sse.js";
+import { EVENT_CHARS_MAX, EventReader, backoffMs } from "./sse.js";
 
 /** Longest silence, over two heartbeats of the server. */
 const SILENCE_MS = 40_000;
@@ -48,7 +48,7 @@ export async function follow(path, { signal, lastId = null, onEvent, onOpen }) {
       link.reached();
       onOpen?.(opened);
       opened = true;
-      await read(response, one, (event) => {
+      await readEvents(response, one, (event) => {
         attempt = 0;
         if (event.id !== null) id = event.id;
         onEvent(event);
@@ -113,8 +113,12 @@ function open(path, id, signal) {
   });
 }
 
-async function read(response, one, onEvent) {
-  const reader = new EventReader();
+/**
+ * Reads the events of an answer to its end, each as `{type, data, id}` with what is JSON, read. `one` is aborted when
+ * the server says nothing for long; an event of more than `charsMax` characters is an error.
+ */
+export async function readEvents(response, one, onEvent, charsMax = EVENT_CHARS_MAX) {
+  const reader = new EventReader(charsMax);
   const pieces = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let timer = null;
   const alive = () => {

@@ -260,9 +260,9 @@ export function progress(done, of, label) {
   );
 }
 
-/** A text of others, as it is: kept lines, nothing of it read as markup, long ones in parts. */
-export function plain(text, { code = false, charsMax = TEXT_CHARS_MAX, label = null } = {}) {
-  const whole = visible(code ? pretty(text) : text);
+/** A text of others, as it is: kept lines, nothing of it read as markup, long ones in parts. `code` sets JSON out, unless `exact`. */
+export function plain(text, { code = false, exact = false, charsMax = TEXT_CHARS_MAX, label = null } = {}) {
+  const whole = visible(code && !exact ? pretty(text) : text);
   const props = label ? { tabindex: "0", role: "region", "aria-label": label } : {};
   const element = h("pre", { class: code ? "plain code" : "plain", ...props }, whole.slice(0, charsMax));
   if (whole.length <= charsMax) return element;
@@ -327,8 +327,8 @@ export function check(label, checked, props = {}) {
 }
 
 /**
- * What is wrong with what somebody put into a control, by the control's own bounds; null where nothing is. `step` is
- * how far the arrows of a number go: only where there is none, the number has to be whole.
+ * The fault of a value in a control, by the control's own bounds; null where there is none. `step` is the step of the
+ * arrows of a number: only where there is none, the number has to be whole.
  */
 export function fault({ type, validity, min, max, step }) {
   if (!validity || validity.valid) return null;

@@ -1,4 +1,4 @@
-// What people were asked about calls of tools: open questions first, each answered in place; the rules that came of it.
+// Approvals of tool calls: open questions first, each answered in place, and the rules that answers made.
 
 import * as api from "./api.js";
 import { fill, h, keyed } from "./dom.js";

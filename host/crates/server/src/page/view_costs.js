@@ -1,4 +1,4 @@
-// What runs cost: money and tokens in all, by project, model, agent and day, and run by run beside their budgets.
+// Costs of runs: money and tokens in all, by project, model, agent and day, and run by run beside their budgets.
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";

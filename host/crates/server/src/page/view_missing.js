@@ -1,4 +1,4 @@
-// What is shown where there is nothing: an address that names no view, or a thing that is gone.
+// The page for an address that names no view, or a thing that is gone.
 
 import { fill, h } from "./dom.js";
 import { link } from "./ui.js";

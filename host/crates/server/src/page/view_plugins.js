@@ -1,6 +1,6 @@
 // Plugins that are shipped and installed, and what each asks for.
 //
-// What a plugin asks for is not what it has: a project grants it in its longhaul.toml, and nothing is granted here.
+// A plugin does not have what it asks for: a project grants it in its longhaul.toml, and nothing is granted here.
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";

@@ -1,4 +1,5 @@
-// What Longhaul and the machine use: now, and over time as plots; who uses it; and who waits for room, with the reason.
+// Resources that Longhaul and the machine use: now, and over time as plots; their users; and what waits for capacity,
+// with the reason.
 //
 // Figures that this server does not know are left away, not shown as zero.
 

@@ -1,4 +1,5 @@
-// All runs, newest first: found by words, project, status, agent and time, which stand in the address.
+// All runs, newest first: found by words, project, status, agent and time, which stand in the address. Archived runs are
+// a list of their own.
 //
 // The server filters and cuts the list into pages, so that a page of ten thousand runs costs what one of fifty costs.
 
@@ -20,6 +21,12 @@ const STATUSES = [
   ["incomplete,failed,abandoned", "Not completed"],
 ];
 
+/** Which of the two lists: the word of the address, and what is shown. */
+const ARCHIVE = [
+  ["", "Not archived"],
+  ["true", "Archived"],
+];
+
 const HOUR = 3_600_000;
 
 /** How far back: the word of the address, what is shown, and the milliseconds. */
@@ -35,7 +42,7 @@ const TIMES = [
 const TYPING_MS = 250;
 
 /** The names in the address, which are those of the filters. */
-const FILTERS = ["search", "project", "status", "agent", "since"];
+const FILTERS = ["search", "project", "status", "agent", "since", "archived"];
 
 /** What the address asks for: its filters, and where the page begins. */
 export function wanted(query) {
@@ -47,9 +54,10 @@ export function wanted(query) {
 export const addressOf = ({ offset, ...filters }) => `#/runs${api.queryOf({ ...filters, offset: offset || null })}`;
 
 /** The same as parameters of the API. */
-export function paramsOf({ search, project, status, agent, since, offset }, nowMs) {
+export function paramsOf({ search, project, status, agent, since, archived, offset }, nowMs) {
   const back = TIMES.find(([name]) => name === since)?.[2] ?? null;
-  return { search, project, status, agent, after_ms: back === null ? null : nowMs - back, limit: PAGE, offset };
+  const after_ms = back === null ? null : nowMs - back;
+  return { search, project, status, agent, after_ms, archived: archived === "true" || null, limit: PAGE, offset };
 }
 
 export async function show(ctx) {
@@ -152,6 +160,7 @@ function filters(ctx, now, change) {
       "Time",
       TIMES.map(([name, text]) => [name, text]),
     ),
+    choose("archived", "Archive", ARCHIVE),
   );
 }
 

@@ -110,6 +110,11 @@ fn sums_of_runs_grow_as_if_their_events_were_counted_one_by_one() {
         before.iter().zip(&runs).for_each(|(before, now)| all.grow(before, now));
         assert_eq!(all.text(), expected.text());
     }
+    all.grow(&runs[0], &Totals::default());
+    let mut other = Totals::default();
+    add(&mut other, thought("m"));
+    all.grow(&runs[0], &other);
+    assert_eq!(all.text(), expected.text(), "what a run that was replaced had stays");
     let stored = serde_json::to_string(&all).unwrap();
     assert_eq!(serde_json::from_str::<Totals>(&stored).unwrap(), all);
     assert_eq!(serde_json::from_str::<Totals>("{}").unwrap(), Totals::default(), "of an earlier version");

@@ -101,7 +101,7 @@ pub(super) fn environment() -> BTreeMap<String, String> {
     env
 }
 
-/// Whether a program is git, by its name or that of the file behind it.
+/// True when a program is git, by its name or that of the file behind it.
 pub(super) fn is_git(program: &Path) -> bool {
     let is_named =
         |path: &Path| path.file_name().is_some_and(|name| name == "git" || name.to_string_lossy().starts_with("git-"));
@@ -175,7 +175,7 @@ fn entries(dir: &Path) -> std::io::Result<Vec<(PathBuf, bool)>> {
     read.take(ENTRIES_MAX + 1).map(entry).collect()
 }
 
-/// Whether a path ends in one of these names, on a file system without letter case too.
+/// True when a path ends in one of these names, on a file system without letter case too.
 fn is_named(path: &Path, names: &[&str]) -> bool {
     path.file_name().is_some_and(|name| names.iter().any(|one| name.eq_ignore_ascii_case(one)))
 }

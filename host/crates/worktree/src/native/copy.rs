@@ -144,11 +144,16 @@ impl Copy {
         Ok(())
     }
 
-    /// Whether it is a project with Node.js whose dependencies are elsewhere: installed ones are ignored, and so not in
-    /// the copy.
+    /// True when it is a project with Node.js whose dependencies are elsewhere: installed ones are ignored, and so not
+    /// in the copy.
     pub(super) fn is_without_modules(&self) -> bool {
         let is_of_modules = |path: &[u8]| path.split(|byte| *byte == b'/').next() == Some(b"node_modules");
         self.files.contains_key(&b"package.json"[..]) && !self.files.keys().any(|path| is_of_modules(path))
+    }
+
+    /// True when a module of Go is at its top.
+    pub(super) fn is_go_module(&self) -> bool {
+        self.files.contains_key(&b"go.mod"[..])
     }
 
     /// The file that a program left at `path`, from the scratch directory.

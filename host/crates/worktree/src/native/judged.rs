@@ -6,11 +6,12 @@
 use super::check::NativeCheck;
 use super::copy::{Copy, CopyFiles};
 use super::error::NativeError;
+use super::go_library::provide_go_library;
 use crate::TreeError;
 use crate::git::UserRepository;
 use crate::tree::Tree;
 use longhaul_core::work::CheckReport;
-use longhaul_judge::{CheckVerdict, Judge, JudgeStep, JudgedCheck, Launch, ProgramEnd};
+use longhaul_judge::{CheckVerdict, EvidenceKind, Judge, JudgeStep, JudgedCheck, Launch, ProgramEnd};
 use longhaul_sandbox::{LeadsOut, Level, Program, ProgramLimits, ProgramReport, SandboxHost, granted, run_in};
 
 /// Bytes of an output that the judge reads.
@@ -121,6 +122,10 @@ impl Judging<'_> {
         if launch.is_read_whole {
             program.limits.output_bytes_max = program.limits.output_bytes_max.max(WHOLE_BYTES_MAX);
         }
+        // A script or a target of `make` may start Go; the runner of another language does not.
+        let is_unknown = matches!(self.check.evidence_kind(), EvidenceKind::Exit | EvidenceKind::Junit);
+        let has_module = is_unknown && copy.is_go_module();
+        provide_go_library(self.host, &program, copy.dir(), has_module).await;
         Ok(run_in(self.host, copy.dir(), &program).await?)
     }
 

@@ -69,7 +69,7 @@ impl<'a> Pinned<'a> {
         (!self.unpinned.iter().any(|glob| is_match(glob, path))).then_some((file.name, file.rule))
     }
 
-    /// Whether a file of the work that the commit does not have is left out.
+    /// True when a file of the work that the commit does not have is left out.
     fn is_left_out(&self, path: &[u8]) -> bool {
         self.unasked(path).is_some_and(|(name, rule)| rule == RunnerFileRule::LeftOut || self.names.contains(name))
     }

@@ -157,7 +157,7 @@ export class Answers {
   }
 
   /** In the place of the browser's `fetch`. */
-  fetch = async (address, { method = "GET", body, signal } = {}) => {
+  fetch = async (address, { method = "GET", body, signal, headers = {} } = {}) => {
     const [path, query = ""] = address.split("?");
     const found = this.routes.filter((route) => route.pattern.test(path)).sort((a, b) => literal(b) - literal(a))[0];
     const operation = found?.item[method.toLowerCase()];
@@ -171,9 +171,10 @@ export class Answers {
       if (!known.has(name)) this.wrong.add(`${method} ${found.path} with ?${name}`);
     if (body !== undefined) this.body(`${method} ${found.path}`, operation, JSON.parse(body));
     const content = Object.entries(operation.responses).find(([status]) => status.startsWith("2"))?.[1].content ?? {};
-    if (content["text/event-stream"]) return silence(signal);
     const schema = content["application/json"]?.schema;
-    return answer(200, schema ? this.samples.of(schema, this.variant) : null);
+    const value = schema ? this.samples.of(schema, this.variant) : null;
+    if (content["text/event-stream"] && !schema) return silence(signal);
+    return content["text/event-stream"] && headers.accept === "text/event-stream" ? result(value) : answer(200, value);
   };
 
   body(name, operation, sent) {
@@ -198,6 +199,9 @@ function answer(status, value) {
     blob: async () => new Blob(["text"]),
   };
 }
+
+/** A stream that ends at once with its result. */
+const result = (value) => new Response(`event: result\ndata: ${JSON.stringify(value)}\n\n`);
 
 /** A stream that stays open and says nothing. */
 function silence(signal) {

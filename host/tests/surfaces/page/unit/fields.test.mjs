@@ -25,7 +25,7 @@ session.begin("lh_test", { name: "all", scopes: ["admin"] });
 /** Each module that draws a view, with the places of the page that it draws. */
 const PLACES = {
   "view_projects.js": ["projects", "projects/project-0", "projects/project-0/runs", "projects/project-0/memory"],
-  "view_runs.js": ["runs", "runs?status=parked&offset=50"],
+  "view_runs.js": ["runs", "runs?status=parked&offset=50", "runs?archived=true"],
   "view_run.js": [
     "runs/r-1",
     "runs/r-1/features?f=id-0",
@@ -41,6 +41,9 @@ const PLACES = {
   "view_approvals.js": ["approvals", "approvals/all", "approvals/rules"],
   "view_schedules.js": ["schedules"],
   "view_agents.js": ["agents", "agents/name-0"],
+  "view_exec.js": ["exec", "exec?language=typescript", "exec?session=name-0"],
+  "view_graphs.js": ["graphs", "graphs/name-0", "graphs/name-0/steps/id-0"],
+  "view_trajectories.js": ["trajectories", "trajectories?run=r-1&ending=failed&judged=good", "trajectories/r-1/id-0"],
   "view_resources.js": ["resources"],
   "view_costs.js": ["costs", "costs?project=project-0"],
   "view_plugins.js": ["plugins"],
@@ -126,10 +129,32 @@ test("a field that the API does not send is noted, so that the tests above can f
   assert.deepEqual([...own.samples.unknown.keys()], ["Run.invented"]);
 });
 
+test("the report of code is drawn of what the API has", async () => {
+  // It comes as an event, whose text notes nothing of what is read of it.
+  const { jobReport } = await import(new URL("part_job.js", folder));
+  answers.samples.unknown.clear();
+  answers.wrong.clear();
+  for (let variant = 0; variant < VARIANTS; variant += 1) {
+    const drawn = jobReport(answers.samples.of({ $ref: "#/components/schemas/JobReport" }, variant));
+    assert.match(drawn.textContent, /Exit code/);
+  }
+  assert.deepEqual(report(), { unknown: [], wrong: [] });
+});
+
 test("a memory shows its value, who stored it, and where the words are from", async () => {
   const drawn = await draw("view_run.js", "runs/r-1/memory", 2);
   const text = drawn.box.querySelector('.card[data-key="fact/key-0"]')?.textContent ?? outline(drawn.box);
   for (const word of ["by-0", "trust-0", "run-0", "value-0"]) assert.ok(text.includes(word), `${word} in ${text}`);
+  drawn.end();
+});
+
+test("a rating that was changed is sent, with what the API takes", async () => {
+  answers.wrong.clear();
+  const drawn = await draw("view_trajectories.js", "trajectories/r-1/id-0", 1);
+  drawn.box.querySelector('select[name="rating"]').value = "5";
+  drawn.box.querySelector("form").fire("submit");
+  await settle();
+  assert.deepEqual([...answers.wrong], []);
   drawn.end();
 });
 
@@ -142,11 +167,24 @@ test("pressing everything came to what the page is for", () => {
     "DELETE /api/v1/runs/{run}/rules/{rule}",
     "PUT /api/v1/runs/{run}/features/{feature}",
     "POST /api/v1/runs/{run}/revert",
+    "GET /api/v1/runs/{run}/commits/{commit}",
     "GET /api/v1/runs/{run}/report",
     "POST /api/v1/runs/{run}/decisions/{decision}/judge",
     "DELETE /api/v1/runs/{run}/memory",
     "POST /api/v1/schedules",
     "POST /api/v1/agents/{agent}/execute",
+    "POST /api/v1/exec",
+    "DELETE /api/v1/exec/sessions/{name}",
+    "POST /api/v1/graphs",
+    "DELETE /api/v1/graphs/{graph}",
+    "GET /api/v1/graphs/{graph}/output",
+    "POST /api/v1/graphs/{graph}/run",
+    "POST /api/v1/graphs/{graph}/steps",
+    "PUT /api/v1/graphs/{graph}/steps/{step}",
+    "DELETE /api/v1/graphs/{graph}/steps/{step}",
+    "POST /api/v1/graphs/{graph}/diagnose",
+    "POST /api/v1/runs/{run}/trajectory/annotate",
+    "GET /api/v1/runs/{run}/trajectories/export",
   ])
     assert.ok(answers.asked.has(operation), `${operation} is not among ${[...answers.asked].join(", ")}`);
 });

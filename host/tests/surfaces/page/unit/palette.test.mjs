@@ -1,4 +1,4 @@
-// The palette finds places, projects and runs by their words, and goes where one presses Enter.
+// The palette finds places, projects, runs and graphs by their words, and goes where one presses Enter.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -24,10 +24,11 @@ const settle = async () => {
 /** The palette, once projects and runs have come. */
 async function open() {
   location.hash = "#/costs";
-  globalThis.fetch = async (path) =>
-    path.includes("/projects")
-      ? answer({ items: [{ project: "kept", status: "active" }] })
-      : answer({ items: [{ run: "r-12ab", title: "Which port?", project: "kept", status: "working" }] });
+  globalThis.fetch = async (path) => {
+    if (path.includes("/projects")) return answer({ items: [{ project: "kept", status: "active" }] });
+    if (path.includes("/graphs")) return answer({ items: [{ name: "sales of a#1" }] });
+    return answer({ items: [{ run: "r-12ab", title: "Which port?", project: "kept", status: "working" }] });
+  };
   openPalette(PLACES);
   await settle();
   const dialog = document.querySelector("dialog");
@@ -59,12 +60,21 @@ test("the parts of the run that is open are offered", () => {
 
 test("arrows choose, Enter goes, and the field says what is chosen", async () => {
   const { dialog, field, rows } = await open();
-  assert.deepEqual(rows(), ["Runs", "Resources", "Costs", "kept", "Which port?"]);
+  assert.deepEqual(rows(), ["Runs", "Resources", "Costs", "kept", "Which port?", "sales of a#1"]);
   for (const key of ["ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowUp"]) field.fire("keydown", { key });
-  assert.equal(field.getAttribute("aria-activedescendant"), "palette-4", "from the first to the last");
+  assert.equal(field.getAttribute("aria-activedescendant"), "palette-5", "from the first to the last");
+  field.fire("keydown", { key: "ArrowUp" });
   field.fire("keydown", { key: "Enter" });
   assert.equal(location.hash, "#/runs/r-12ab");
   assert.equal(dialog.isConnected, false);
+});
+
+test("a graph is found by its name, also where an address has to spell that", async () => {
+  const { field } = await open();
+  field.value = "sales";
+  field.fire("input");
+  field.fire("keydown", { key: "Enter" });
+  assert.equal(location.hash, "#/graphs/sales%20of%20a%231");
 });
 
 test("what is typed narrows the list, and nothing is said to be nothing", async () => {

@@ -28,12 +28,15 @@ const run = (name, status, active = false) => ({
   created_ms: NOW_MS,
   last_ms: NOW_MS,
   next_wake_ms: null,
+  archived_ms: null,
 });
 
 test("filters stand in the address and are read back from it", () => {
-  const now = { search: "a & b", project: "kept", status: "parked", agent: "code", since: "24h", offset: 50 };
+  const named = { search: "a & b", project: "kept", status: "parked", agent: "code" };
+  const now = { ...named, since: "24h", archived: "true", offset: 50 };
   const address = addressOf(now);
-  assert.equal(address, "#/runs?search=a+%26+b&project=kept&status=parked&agent=code&since=24h&offset=50");
+  const query = "search=a+%26+b&project=kept&status=parked&agent=code&since=24h&archived=true&offset=50";
+  assert.equal(address, `#/runs?${query}`);
   assert.deepEqual(wanted(new URLSearchParams(address.split("?")[1])), now);
   assert.equal(addressOf(wanted(new URLSearchParams(""))), "#/runs");
   for (const wrong of ["x", "-5", ""]) assert.equal(wanted(new URLSearchParams({ offset: wrong })).offset, 0, wrong);
@@ -51,6 +54,26 @@ test("the server is asked for one page, back to the time that was chosen", () =>
   );
 });
 
+test("archived runs are asked for alone, and left out otherwise", () => {
+  const asked = (query) => paramsOf(wanted(new URLSearchParams(query)), NOW_MS).archived;
+  assert.deepEqual([asked("archived=true"), asked(""), asked("archived=no")], [true, null, null]);
+});
+
+test("a run that is over or paused goes into the archive, and one that is there out of it", async () => {
+  const sent = [];
+  globalThis.fetch = async (path) => (sent.push(path), { ok: true, status: 200, json: async () => ({}) });
+  const kept = { ...run("r-5", "failed"), archived_ms: NOW_MS };
+  const runs = [run("r-1", "completed"), run("r-2", "paused"), run("r-3", "parked"), run("r-4", "working", true), kept];
+  assert.deepEqual((await orderAll(order("Archive"), runs)).done, ["r-1", "r-2"]);
+  assert.deepEqual((await orderAll(order("Take back from the archive"), runs)).done, ["r-5"]);
+  assert.deepEqual(
+    sent,
+    ["r-1/archive", "r-2/archive", "r-5/unarchive"].map((rest) => `/api/v1/runs/${rest}`),
+  );
+  assert.match(runTable([kept]).textContent, /archived/);
+  assert.doesNotMatch(runTable([runs[0]]).textContent, /archived/);
+});
+
 test("a run is told by its question, with its cost and the time it worked", () => {
   const row = runTable([run("r-1", "completed")]).querySelector("tbody tr");
   assert.equal(row.querySelector("th a").textContent, "What of r-1?");
@@ -61,6 +84,7 @@ test("a run is told by its question, with its cost and the time it worked", () =
 test("a run that is worked on is told from one that waits, and one that is over from both", () => {
   assert.equal(activity(run("r-1", "working", true)).textContent, "active");
   assert.equal(activity(run("r-1", "parked")).textContent, "idle");
+  assert.equal(activity({ ...run("r-1", "new"), queue_place: 3 }).textContent, "queued, place 3");
   assert.equal(activity(run("r-1", "completed")), null);
 });
 
@@ -107,7 +131,9 @@ test("what is chosen is counted, and stays chosen while the list is drawn anew",
     box.checked = true;
     box.dispatchEvent(new Event("change"));
   }
-  assert.match(place.textContent, /2 runs chosenPause 1Resume 1Retry 0Abandon 2/);
+  assert.match(place.textContent, /2 runs chosenPause 1Resume 1Retry 0Abandon 2Archive 1Choose none/);
+  choice.take([{ ...runs[0], archived_ms: NOW_MS }, runs[1]]);
+  assert.match(place.textContent, /Archive 0Take back from the archive 1Choose none/);
   choice.take([runs[0]]);
   assert.match(place.textContent, /1 run chosen/, "one that is not on the page is given no order");
   assert.equal(choice.box(runs[0]).checked, true);

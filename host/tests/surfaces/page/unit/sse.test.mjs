@@ -53,6 +53,17 @@ test("an event that never ends is an error and fills no memory", () => {
   assert.throws(() => new EventReader().push("y".repeat(EVENT_CHARS_MAX + 1)), RangeError);
 });
 
+test("a long event that comes in many pieces is read once, within a cap of its own", () => {
+  const reader = new EventReader(2 * EVENT_CHARS_MAX);
+  const piece = "x".repeat(1024);
+  let events = reader.push("event: result\ndata: ");
+  for (let size = 0; size <= EVENT_CHARS_MAX; size += piece.length) events = events.concat(reader.push(piece));
+  assert.deepEqual(events, []);
+  const [{ type, data }] = reader.push("\n\n");
+  assert.deepEqual([type, data.length], ["result", EVENT_CHARS_MAX + piece.length]);
+  assert.throws(() => reader.push("y".repeat(2 * EVENT_CHARS_MAX + 1)), RangeError);
+});
+
 test("waits grow to the cap and never are none", () => {
   const waits = [1, 2, 3, 4, 5, 6, 50].map((attempt) => backoffMs(attempt, 1));
   assert.deepEqual(waits, [1000, 2000, 4000, 8000, 15_000, 15_000, 15_000]);

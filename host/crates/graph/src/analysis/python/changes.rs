@@ -124,7 +124,7 @@ impl Walk {
         passed_on(call).for_each(|argument| self.given(argument, Change { doubt: &doubt, calls, ..change }));
     }
 
-    /// What a function of this name gives may be changed.
+    /// Notes that the results of a function of this name may be changed.
     fn touch(&mut self, function: &str, doubt: &Doubt) {
         let symbol = self.symbol(function);
         self.facts.doubt(symbol, doubt, true);

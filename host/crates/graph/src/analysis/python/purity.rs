@@ -37,7 +37,8 @@ pub(super) struct Draft {
 /// The variables of a function, and what they are bound to.
 #[derive(Default)]
 pub(super) struct Locals<'a> {
-    /// Whether each holds only what the function made, and whether it may hold parts of other values.
+    /// For each name: none when it may hold a value that the function did not make, and true when a value that it made
+    /// may hold parts of others.
     pub(super) names: BTreeMap<&'a str, Option<bool>>,
     /// Variables by which builtins and modules are named that made them.
     pub(super) made_with: BTreeSet<&'a str>,

@@ -121,7 +121,7 @@ fn named(agent: &str) -> Result<longhaul_core::Name, Problem> {
 
 /// Change an agent
 ///
-/// What is left out stays as it was.
+/// Fields that are left out stay as they were.
 #[utoipa::path(
     put,
     path = "/api/v1/agents/{agent}",
@@ -143,7 +143,7 @@ pub async fn update(
     Ok(tagged(told, version))
 }
 
-/// Remove an agent with what it handed on
+/// Remove an agent with its artifacts
 ///
 /// Its tasks stay.
 #[utoipa::path(delete, path = "/api/v1/agents/{agent}", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "As it was", body = AgentDetails)))]
@@ -163,7 +163,7 @@ pub async fn activate(
 
 /// Switch an agent off
 ///
-/// What its schedules have waiting is noted as skipped.
+/// The waiting tasks of its schedules are noted as skipped.
 #[utoipa::path(post, path = "/api/v1/agents/{agent}/deactivate", tag = "agents", params(("agent" = String, Path, description = "Its name")), responses((status = 200, description = "It is not run any more", body = AgentDetails)))]
 pub async fn deactivate(
     State(state): State<SharedState>,
@@ -173,11 +173,11 @@ pub async fn deactivate(
     Ok(Out(state.activate_agent(ActivateAgent { name: named(&agent)?, active: false }).await?.into()))
 }
 
-/// What an agent is run with.
+/// The input of an execution.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Execution {
-    /// What its code sees as `CONTEXT["input"]`, any JSON.
+    /// The value of `CONTEXT["input"]` in its code, any JSON.
     #[serde(default)]
     #[schema(value_type = Option<Value>)]
     input: Option<Value>,
@@ -186,7 +186,7 @@ pub struct Execution {
 /// Run an agent now, and wait for it
 ///
 /// One that is missing or switched off is a result as well.
-#[utoipa::path(post, path = "/api/v1/agents/{agent}/execute", tag = "agents", params(("agent" = String, Path, description = "Its name")), request_body = inline(Option<Execution>), responses((status = 200, description = "What it came to", body = Executed)))]
+#[utoipa::path(post, path = "/api/v1/agents/{agent}/execute", tag = "agents", params(("agent" = String, Path, description = "Its name")), request_body = inline(Option<Execution>), responses((status = 200, description = "The result of the execution", body = Executed)))]
 pub async fn execute(
     State(state): State<SharedState>,
     Path(agent): Path<String>,
@@ -205,8 +205,8 @@ pub struct ArtifactQuery {
     version: Option<u64>,
 }
 
-/// Show what an agent hands on
-#[utoipa::path(get, path = "/api/v1/agents/{agent}/artifact", tag = "agents", params(("agent" = String, Path, description = "Its name"), ArtifactQuery), responses((status = 200, description = "What is handed on; its version is the `ETag`", body = PassedArtifact)))]
+/// Show the artifact of an agent
+#[utoipa::path(get, path = "/api/v1/agents/{agent}/artifact", tag = "agents", params(("agent" = String, Path, description = "Its name"), ArtifactQuery), responses((status = 200, description = "The artifact; its version is the `ETag`", body = PassedArtifact)))]
 pub async fn artifact(
     State(state): State<SharedState>,
     Path(agent): Path<String>,
@@ -220,7 +220,7 @@ fn handed_on(handed: HandedArtifact) -> Response {
     tagged(PassedArtifact::from(handed), version)
 }
 
-/// What is to be handed on.
+/// The new state of an artifact.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewState {
@@ -232,7 +232,7 @@ pub struct NewState {
     summary: Option<String>,
 }
 
-/// Put a state in the place of what an agent hands on
+/// Replace the artifact of an agent
 #[utoipa::path(
     put,
     path = "/api/v1/agents/{agent}/artifact",
@@ -252,7 +252,7 @@ pub async fn set_artifact(
     Ok(handed_on(state.set_artifact(request).await?))
 }
 
-/// Have an agent's next run be a first one
+/// Clear the artifact of an agent
 #[utoipa::path(
     delete,
     path = "/api/v1/agents/{agent}/artifact",

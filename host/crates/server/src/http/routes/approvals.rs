@@ -38,15 +38,16 @@ pub async fn list(
     Query(query): Query<ApprovalsQuery>,
 ) -> ApiResult<Page<ApprovalView>> {
     let window = PageParams::of(query.limit, query.offset)?;
-    let ApprovalList { mut approvals, .. } = all(&state, query.run.as_deref()).await?;
+    let is_open = query.open == Some(true);
+    let ApprovalList { mut approvals, .. } = listed(&state, query.run.as_deref(), is_open).await?;
     approvals.retain(|one| query.open.is_none_or(|open| open == (one.standing == ApprovalStatus::Open)));
     approvals.sort_by(|a, b| b.at_ms.cmp(&a.at_ms).then_with(|| a.id.cmp(&b.id)));
     Ok(Out(Page::of(approvals, window, ApprovalView::from)))
 }
 
-async fn all(state: &SharedState, run: Option<&str>) -> Result<ApprovalList, Problem> {
+async fn listed(state: &SharedState, run: Option<&str>, open: bool) -> Result<ApprovalList, Problem> {
     let run = run.map(which).transpose()?;
-    Ok(state.approvals(ListApprovals { run }).await?)
+    Ok(state.approvals(ListApprovals { run, open }).await?)
 }
 
 /// Show an approval
@@ -55,7 +56,7 @@ pub async fn show(State(state): State<SharedState>, Path(approval): Path<String>
     Ok(Out(state.approval(ShowApproval { id: approval }).await?.into()))
 }
 
-/// What a person says.
+/// The answer of a person.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ApprovalAnswer)]
@@ -96,7 +97,7 @@ pub struct RulesQuery {
 #[utoipa::path(get, path = "/api/v1/rules", tag = "approvals", params(RulesQuery), responses((status = 200, description = "A page of rules", body = Page<RunRuleView>)))]
 pub async fn rules(State(state): State<SharedState>, Query(query): Query<RulesQuery>) -> ApiResult<Page<RunRuleView>> {
     let window = PageParams::of(query.limit, query.offset)?;
-    let rules = all(&state, query.run.as_deref()).await?.rules;
+    let rules = listed(&state, query.run.as_deref(), false).await?.rules;
     Ok(Out(Page::of(rules, window, RunRuleView::from)))
 }
 

@@ -82,10 +82,7 @@ pub async fn stream(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let run = named(&state, &run)?;
-    let said = headers.get("last-event-id").filter(|said| !said.is_empty());
-    let wrong = || Problem::invalid("Last-Event-ID", "write the number of an event");
-    let said = said.map(|said| said.to_str().ok().and_then(|said| said.trim().parse().ok()).ok_or_else(wrong));
-    let after = said.transpose()?.or(query.after).unwrap_or(0);
+    let after = first_after(&headers, query.after)?;
     Ok(stream::of_run(&state, caller, seat(&state)?, run, after, query.follow.unwrap_or(true)))
 }
 
@@ -99,7 +96,16 @@ pub async fn stream_all(State(state): State<SharedState>, By(caller): By) -> Res
     Ok(stream::of_all(&state, caller, seat(&state)?))
 }
 
-fn seat(state: &SharedState) -> Result<Place, Problem> {
+/// The number after which a stream begins: that of the header `Last-Event-ID`, else that of the query.
+pub(super) fn first_after(headers: &HeaderMap, after: Option<u64>) -> Result<u64, Problem> {
+    let said = headers.get("last-event-id").filter(|said| !said.is_empty());
+    let wrong = || Problem::invalid("Last-Event-ID", "write the number of an event");
+    let said = said.map(|said| said.to_str().ok().and_then(|said| said.trim().parse().ok()).ok_or_else(wrong));
+    Ok(said.transpose()?.or(after).unwrap_or(0))
+}
+
+/// Room for one more stream.
+pub(super) fn seat(state: &SharedState) -> Result<Place, Problem> {
     let most = state.settings().streams_max;
     let full = || {
         let detail = format!("{most} streams are open, which is streams_max in [server] of server.toml");

@@ -53,7 +53,7 @@ pub async fn entries(
     Ok(Out(Entries::of(&invocation, entries, finished, limit)))
 }
 
-/// What is replayed.
+/// The scope of a replay.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Replay)]
@@ -66,7 +66,7 @@ pub struct ReplayBody {
 /// Run finished invocations again from their journals and compare
 ///
 /// Nothing is executed.
-#[utoipa::path(post, path = "/api/v1/runs/{run}/replay", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = inline(Option<ReplayBody>), responses((status = 200, description = "What came of it", body = Replays)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/replay", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = inline(Option<ReplayBody>), responses((status = 200, description = "The comparison of each invocation", body = Replays)))]
 pub async fn replay(
     State(state): State<SharedState>,
     Path(run): Path<String>,

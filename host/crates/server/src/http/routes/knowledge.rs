@@ -47,23 +47,23 @@ pub async fn decisions(
     Ok(Out(hits.into()))
 }
 
-/// What came of a decision; what is null stays as it was.
+/// The judgement of a decision; fields that are null stay as they were.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Judgement)]
 pub struct JudgementBody {
-    /// What came of it.
+    /// The outcome of the decision.
     #[serde(default)]
     outcome: Option<Outcome>,
-    /// How good it was, from -1 to 1; what is beyond is cut.
+    /// The quality of the outcome, from -1 to 1; a value beyond is cut.
     #[serde(default)]
     score: Option<f64>,
-    /// What is to be learnt.
+    /// The lesson for later decisions.
     #[serde(default)]
     lesson: Option<String>,
 }
 
-/// Say what came of a decision
+/// Judge a decision by its outcome
 #[utoipa::path(
     post,
     path = "/api/v1/runs/{run}/decisions/{decision}/judge",
@@ -88,7 +88,7 @@ pub async fn judge(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct MemoryQuery {
-    /// What bears on this question, the best first.
+    /// A question: the entries that bear on it are listed, the best first.
     query: Option<String>,
     /// Only keys that start so; not with a question.
     prefix: Option<String>,
@@ -101,8 +101,8 @@ pub struct MemoryQuery {
     limit: Option<usize>,
 }
 
-/// Show what a run's project remembers
-#[utoipa::path(get, path = "/api/v1/runs/{run}/memory", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), MemoryQuery), responses((status = 200, description = "What is remembered", body = Memories)))]
+/// Show the memory of a run's project
+#[utoipa::path(get, path = "/api/v1/runs/{run}/memory", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), MemoryQuery), responses((status = 200, description = "The entries of the memory", body = Memories)))]
 pub async fn memory(
     State(state): State<SharedState>,
     Path(run): Path<String>,
@@ -136,7 +136,7 @@ pub struct ForgetQuery {
 }
 
 /// Forget something
-#[utoipa::path(delete, path = "/api/v1/runs/{run}/memory", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), ForgetQuery), responses((status = 200, description = "What it was", body = Memories)))]
+#[utoipa::path(delete, path = "/api/v1/runs/{run}/memory", tag = "knowledge", params(("run" = String, Path, description = "A run of the project, by its name or the beginning of it"), ForgetQuery), responses((status = 200, description = "The entries that were deleted", body = Memories)))]
 pub async fn forget(
     State(state): State<SharedState>,
     Path(run): Path<String>,
@@ -188,7 +188,7 @@ pub async fn accept(
     Ok(Out(state.accept_proposal(AcceptProposal { run, proposal }).await?))
 }
 
-/// Why not.
+/// The rejection of a proposal.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rejection {
@@ -227,6 +227,14 @@ pub struct TrajectoriesQuery {
     /// Only those that ended so.
     #[param(inline)]
     ending: Option<InvocationEnding>,
+    /// Yes: only those with a rating or a correction. No: only those with neither.
+    annotated: Option<bool>,
+    /// Only those with this rating or a better one.
+    #[param(minimum = 1, maximum = 5)]
+    rating_min: Option<u8>,
+    /// Only those with this rating or a worse one.
+    #[param(minimum = 1, maximum = 5)]
+    rating_max: Option<u8>,
     /// Items of a page. Default 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
@@ -248,10 +256,22 @@ pub async fn trajectories(
         all_runs: query.all_runs.unwrap_or(false),
         agent: query.agent,
         ending: query.ending,
-        ..TrajectoryFilter::default()
+        annotated: query.annotated,
+        rating_min: rating("rating_min", query.rating_min)?,
+        rating_max: rating("rating_max", query.rating_max)?,
     };
     let trajectories = state.trajectories(ListTrajectories { run: which(&run)?, wanted }).await?;
     Ok(Out(Page::of(trajectories, window, TrajectoryView::from)))
+}
+
+/// Refuses a rating that nothing has.
+pub(super) fn rating(field: &str, said: Option<u8>) -> Result<Option<u8>, Problem> {
+    match said {
+        Some(said) if !(1..=5).contains(&said) => {
+            Err(Problem::invalid(field, format!("{field} is {said}; write a number from 1 to 5")))
+        }
+        said => Ok(said),
+    }
 }
 
 /// The trajectory that is shown.
@@ -274,7 +294,7 @@ pub async fn trajectory(
     Ok(Out(state.trajectory(request).await?.into()))
 }
 
-/// What a trajectory is worth; what is null stays as it was.
+/// The annotation of a trajectory; fields that are null stay as they were.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Annotation)]
@@ -285,12 +305,12 @@ pub struct AnnotationBody {
     #[serde(default)]
     #[schema(minimum = 1, maximum = 5)]
     rating: Option<u8>,
-    /// What the answer should have been.
+    /// The answer that would have been right.
     #[serde(default)]
     correction: Option<String>,
 }
 
-/// Say what a trajectory is worth
+/// Annotate a trajectory
 #[utoipa::path(post, path = "/api/v1/runs/{run}/trajectory/annotate", tag = "knowledge", params(("run" = String, Path, description = "The run's name, or the beginning of it")), request_body = AnnotationBody, responses((status = 200, description = "The trajectory", body = TrajectoryView)))]
 pub async fn annotate(
     State(state): State<SharedState>,

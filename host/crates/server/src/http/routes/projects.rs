@@ -35,7 +35,7 @@ pub async fn list(State(state): State<SharedState>, Query(query): Query<PageQuer
     Ok(Out(Page::of(all(&state).await?, window, ProjectView::from)))
 }
 
-/// What project is made.
+/// The project that is made.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewProject {

@@ -15,7 +15,7 @@ use longhaul_report::{self as report, ReportFormat};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-/// How a report is written.
+/// The form of a report.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ReportFormat)]
@@ -34,7 +34,7 @@ pub enum ReportForm {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ReportQuery {
-    /// How it is written. Default `md`.
+    /// The form. Default `md`.
     #[param(inline)]
     format: Option<ReportForm>,
 }

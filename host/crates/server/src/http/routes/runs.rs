@@ -9,17 +9,17 @@ use super::projects::{absolute, directory_of};
 use axum::extract::{Path, State};
 use longhaul_api::features::{RecheckFeatures, RecheckOutcome};
 use longhaul_api::operations::{FeatureOperations as _, RunOperations as _};
+use longhaul_api::run_lists::{ListRunPage, RunPage};
 use longhaul_api::runs::{
-    AbandonRun, AffectedRun, AnswerRun, BeginRun, CancelTask, ListCommits, ListRuns, PauseRun, ResumeRun,
-    RevertOutcome, RevertRun, ShowRun, SteerRun, TakeBackAnswer,
+    AbandonRun, AffectedRun, AnswerRun, AskRequest, BeginRun, CancelTask, ListCommits, PauseRun, ResumeRun,
+    RevertOutcome, RevertRun, ShowRun, Status, SteerRun, TakeBackAnswer,
 };
-use longhaul_api::runs::{AskRequest, RunSummary, Status};
 use longhaul_api::tokens::TokenScope;
 use longhaul_api::wire::features::PlanView;
 use longhaul_api::wire::journal::ResolutionView;
 use longhaul_api::wire::runs::{Log, RunDetails, RunStatus, RunView};
 use longhaul_api::wire::usage;
-use longhaul_harness::Dispatch as InnerDispatch;
+use longhaul_harness::{Dispatch as InnerDispatch, RunStatus as InnerStatus};
 use longhaul_models::set::ModelOptions;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -36,6 +36,8 @@ pub struct RunsQuery {
     status: Option<String>,
     /// Only those that are worked on in this moment, or only the others.
     active: Option<bool>,
+    /// True: only those that are archived. Default false: only those that are not.
+    archived: Option<bool>,
     /// Only of this agent.
     agent: Option<String>,
     /// Only those with this text in their name, title or project, whatever its case.
@@ -56,40 +58,33 @@ pub struct RunsQuery {
 /// The newest comes first.
 #[utoipa::path(get, path = "/api/v1/runs", tag = "runs", params(RunsQuery), responses((status = 200, description = "A page of runs", body = Page<RunView>)))]
 pub async fn list(State(state): State<SharedState>, Query(query): Query<RunsQuery>) -> ApiResult<Page<RunView>> {
-    let window = PageParams::of(query.limit, query.offset)?;
-    let statuses = query.status.as_deref().map(statuses).transpose()?;
-    let search = query.search.as_deref().map(str::to_lowercase);
-    let takes = |run: &RunSummary| {
-        query.project.as_ref().is_none_or(|project| *project == run.project)
-            && query.agent.as_ref().is_none_or(|agent| run.agents.contains(agent))
-            && query.after_ms.is_none_or(|after_ms| run.created_ms >= after_ms)
-            && query.before_ms.is_none_or(|before_ms| run.created_ms < before_ms)
-            && search.as_deref().is_none_or(|text| is_found(run, text))
-            && statuses.as_ref().is_none_or(|statuses| statuses.contains(&run.status.into()))
-            && query.active.is_none_or(|active| active == run.active)
+    let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;
+    let request = ListRunPage {
+        project: query.project,
+        statuses: query.status.as_deref().map(statuses).transpose()?,
+        active: query.active,
+        archived: query.archived.unwrap_or(false),
+        agent: query.agent,
+        search: query.search,
+        after_ms: query.after_ms,
+        before_ms: query.before_ms,
+        limit,
+        offset,
     };
-    let found: Vec<RunSummary> = all(&state).await?.into_iter().rev().filter(takes).collect();
-    Ok(Out(Page::of(found, window, RunView::from)))
+    let RunPage { runs, total_count } = state.run_page(request).await?;
+    Ok(Out(Page { items: runs.into_iter().map(RunView::from).collect(), total: total_count, limit, offset }))
 }
 
-/// True when a text in lower case is in the name, the title or the project of a run.
-fn is_found(run: &RunSummary, text: &str) -> bool {
-    [run.run.as_str(), run.title.as_str(), run.project.as_str()].iter().any(|one| one.to_lowercase().contains(text))
-}
-
-fn statuses(text: &str) -> Result<Vec<RunStatus>, Problem> {
+fn statuses(text: &str) -> Result<Vec<InnerStatus>, Problem> {
     let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-    let read =
-        |word: &str| serde_json::from_value(word.into()).map_err(|error| Problem::invalid("status", error.to_string()));
+    let read = |word: &str| match serde_json::from_value::<RunStatus>(word.into()) {
+        Ok(status) => Ok(status.into()),
+        Err(error) => Err(Problem::invalid("status", error.to_string())),
+    };
     words.map(read).collect()
 }
 
-/// All runs, the oldest first.
-pub async fn all(state: &SharedState) -> Result<Vec<RunSummary>, Problem> {
-    Ok(state.runs(ListRuns {}).await?.runs)
-}
-
-/// What run is started: of a project by its name, or with the scope `admin` of one in a directory.
+/// The run that is started: of a project by its name, or with the scope `admin` of one in a directory.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRun {
@@ -136,7 +131,7 @@ pub async fn start(
     Ok(made(state.begin_run(request).await?))
 }
 
-/// Who answers an ask.
+/// The agents that answer an ask.
 #[derive(Deserialize, ToSchema, Default)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Dispatch)]
@@ -152,7 +147,7 @@ pub enum DispatchBody {
     Plan,
 }
 
-/// What is asked.
+/// The ask that is started.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewAsk {
@@ -162,9 +157,9 @@ pub struct NewAsk {
     /// The project, by its directory on the server's machine. Needs the scope `admin`.
     #[serde(default)]
     directory: Option<String>,
-    /// What is asked.
+    /// The goal.
     goal: String,
-    /// Who answers.
+    /// The agents that answer.
     #[serde(default)]
     dispatch: DispatchBody,
     /// The tasks that are to be done; null: a planner says which, if it comes to a plan.
@@ -245,7 +240,7 @@ pub async fn status(State(state): State<SharedState>, Path(run): Path<String>) -
     Ok(Out(at_length(&state, &run).await?.into()))
 }
 
-/// What a run spent, and what it still may
+/// Show the usage and the caps of a run
 #[utoipa::path(get, path = "/api/v1/runs/{run}/ledger", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), responses((status = 200, description = "Its ledger", body = usage::LedgerDetails)))]
 pub async fn ledger(State(state): State<SharedState>, Path(run): Path<String>) -> ApiResult<usage::LedgerDetails> {
     Ok(Out(at_length(&state, &run).await?.ledger.into()))
@@ -268,7 +263,7 @@ pub async fn pause(
     Ok(Out(state.pause_run(PauseRun { run: which(&run)? }).await?))
 }
 
-/// How a run goes on.
+/// The conditions under which a run goes on.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resume {
@@ -293,11 +288,11 @@ pub async fn resume(
     Ok(Out(state.resume_run(request).await?))
 }
 
-/// Why a run is given up.
+/// The reason for which a run is given up.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Abandon {
-    /// Why, for the record.
+    /// The reason, for the record.
     #[serde(default)]
     reason: Option<String>,
 }
@@ -320,7 +315,7 @@ pub struct Steer {
     /// The task or feature; null: all that is worked on.
     #[serde(default)]
     task: Option<String>,
-    /// What the agent is told at its next step.
+    /// The text that the agent is told at its next step.
     text: String,
 }
 
@@ -351,7 +346,7 @@ pub struct NewAnswer {
     /// The question about an effect, by its `id` in the run; null when `feature`, or that only one is open, says it.
     #[serde(default)]
     question: Option<String>,
-    /// What is known of the effect that is asked about, if one is.
+    /// The person's knowledge of the effect, where the question is about one.
     #[serde(default)]
     resolution: Option<ResolutionView>,
     /// Retract the answer about an effect; possible until the run has used it.
@@ -381,7 +376,7 @@ pub async fn answer(
     Ok(Out(affected))
 }
 
-/// Which checks are run once more.
+/// The features whose checks are run once more.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Recheck {
@@ -391,7 +386,7 @@ pub struct Recheck {
 }
 
 /// Run the checks of features that pass once more
-#[utoipa::path(post, path = "/api/v1/runs/{run}/recheck", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Recheck>), responses((status = 200, description = "What they said", body = RecheckOutcome)))]
+#[utoipa::path(post, path = "/api/v1/runs/{run}/recheck", tag = "runs", params(("run" = String, Path, description = "Its name, or the beginning of it")), request_body = inline(Option<Recheck>), responses((status = 200, description = "The results of the checks", body = RecheckOutcome)))]
 pub async fn recheck(
     State(state): State<SharedState>,
     Path(run): Path<String>,
@@ -401,7 +396,7 @@ pub async fn recheck(
     Ok(Out(state.recheck_features(request).await?))
 }
 
-/// Where a run goes back to.
+/// The commit to which a run goes back.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Revert {

@@ -79,7 +79,7 @@ pub async fn remove(State(state): State<SharedState>, Path(schedule): Path<Strin
 
 /// Switch a schedule off
 ///
-/// What it has waiting is noted as skipped.
+/// Its waiting tasks are noted as skipped.
 #[utoipa::path(post, path = "/api/v1/schedules/{schedule}/pause", tag = "schedules", params(("schedule" = String, Path, description = "Its name")), responses((status = 200, description = "It fires only by hand", body = ScheduleDetails)))]
 pub async fn pause(
     State(state): State<SharedState>,

@@ -4,14 +4,12 @@ use super::super::gate::{By, Caller};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, Out};
 use super::super::state::SharedState;
-use super::runs::all;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
-use longhaul_api::approvals::ListApprovals;
-use longhaul_api::operations::{ApprovalOperations as _, ResourceOperations as _};
+use longhaul_api::operations::{ResourceOperations as _, RunOperations as _};
 use longhaul_api::resources::{MetricsText, ReadMetrics};
-use longhaul_approval::ApprovalStatus;
+use longhaul_api::run_lists::{CountRuns, RunCounts};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,10 +20,17 @@ use utoipa::ToSchema;
 /// That the server lives.
 #[derive(Serialize, ToSchema)]
 pub struct Health {
-    /// `ok`.
+    /// `ok`, or `standby` while another server has the state.
     status: &'static str,
     /// The version of the program.
     version: &'static str,
+}
+
+impl Health {
+    /// The answer of a server that stands by.
+    pub fn of_standby() -> Out<Self> {
+        Out(Self { status: "standby", version: env!("CARGO_PKG_VERSION") })
+    }
 }
 
 /// Show that the process answers
@@ -72,15 +77,11 @@ pub async fn metrics(State(state): State<SharedState>) -> Result<Response, Probl
 
 /// The gauges of this moment.
 async fn now(state: &SharedState) -> Result<String, Problem> {
-    let runs = all(state).await?;
-    let approvals = state.approvals(ListApprovals { run: None }).await?.approvals;
-    let open = approvals.iter().filter(|one| one.standing == ApprovalStatus::Open).count();
-    let active = runs.iter().filter(|run| run.active).count();
-    let queued = runs.iter().filter(|run| run.queue_place.is_some()).count();
+    let RunCounts { by_status: counted, active, queued, approvals_open } = state.run_counts(CountRuns {}).await?;
     let mut by_status: BTreeMap<String, usize> = STATUSES.iter().map(|status| ((*status).to_owned(), 0)).collect();
-    for run in &runs {
-        let status = serde_json::to_value(run.status).unwrap_or_default();
-        *by_status.entry(status.as_str().unwrap_or_default().to_owned()).or_default() += 1;
+    for (status, count) in counted {
+        let status = serde_json::to_value(status).unwrap_or_default();
+        *by_status.entry(status.as_str().unwrap_or_default().to_owned()).or_default() += count;
     }
     let mut text = String::new();
     family(&mut text, "longhaul_runs", "Runs, by status.");
@@ -91,7 +92,7 @@ async fn now(state: &SharedState) -> Result<String, Problem> {
     for (name, help, value) in [
         ("longhaul_runs_active", "Runs that are worked on in this moment, or wait for their turn.", active),
         ("longhaul_runs_queued", "Runs that wait until fewer work at once.", queued),
-        ("longhaul_approvals_open", "Calls of tools that wait for a person.", open),
+        ("longhaul_approvals_open", "Calls of tools that wait for a person.", approvals_open),
         ("longhaul_http_streams", "Streams of events that are open.", streams),
     ] {
         family(&mut text, name, help);
@@ -108,13 +109,13 @@ fn family(text: &mut String, name: &str, help: &str) {
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
 }
 
-/// Who asks.
+/// The caller of a request, by its token.
 #[derive(Serialize, ToSchema)]
 pub struct Whoami {
-    /// What the token is called; null where none is needed.
+    /// The name of the token; null where none is needed.
     #[schema(required = true)]
     name: Option<String>,
-    /// What it allows.
+    /// The scopes of the token.
     scopes: Vec<&'static str>,
     /// Until when it lets in, in milliseconds since 1970-01-01 UTC; null: until it is removed.
     #[schema(required = true)]
@@ -123,7 +124,7 @@ pub struct Whoami {
     required: bool,
 }
 
-/// Who one is, by one's token
+/// Show the caller's token
 #[utoipa::path(get, path = "/api/v1/whoami", tag = "server", responses((status = 200, description = "The token, without its secret", body = Whoami)))]
 pub async fn whoami(State(state): State<SharedState>, By(caller): By) -> ApiResult<Whoami> {
     let required = state.settings().tokens;

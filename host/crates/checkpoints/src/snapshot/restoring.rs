@@ -1,0 +1,234 @@
+//! Restores the run of a snapshot into this data directory.
+//!
+//! A snapshot comes from elsewhere, so this writes rows of its own run and nothing else, content by its digest alone,
+//! and files below the run's trees. The configuration, the plugins and the commits have to be here already, as the run
+//! began with them.
+
+use super::{DAMAGED, EXPORT_AGAIN, ROWS_AT_ONCE, SAID_BYTES_MAX, Snapshot, TableName, disowned, record_of, rows};
+use crate::files::{self, SnapshotFile};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use longhaul_config::powers::{self, Power, PowerKind};
+use longhaul_config::{Config, FILE};
+use longhaul_core::fault::{self, Context as _, Fault, bail};
+use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_core::text::printable;
+use longhaul_core::{Digest, RunId};
+use longhaul_egress::SecretRedactor;
+use longhaul_home::Home;
+use longhaul_models::set::ModelOptions;
+use longhaul_plugins as plugins;
+use longhaul_plugins::manifest::PluginManifest;
+use longhaul_plugins::plugin_host::PluginHost;
+use longhaul_records::failover;
+use longhaul_records::pins::{PYTHON_CHECKS, PinnedPlugin, PinnedPlugins};
+use longhaul_records::record::{self, RunRecord};
+use longhaul_worktree::UserRepository;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Restores a snapshot's run into this data directory, for the project in `directory`, which has this id here.
+pub async fn restore(
+    host: &PluginHost,
+    snapshot: &Snapshot,
+    directory: &Path,
+    id: &str,
+    replace: bool,
+) -> fault::Result<()> {
+    let run = &snapshot.run;
+    let record = record_of(snapshot)?;
+    let directory =
+        directory.canonicalize().or_invalid(|| format!("there is no directory `{}`", directory.display()))?;
+    let text = std::fs::read_to_string(directory.join(FILE)).unwrap_or_default();
+    if !replace && record::record(&*host.store, run)?.is_some() {
+        bail!(Fault::conflict(format!("run {run} is here already; to put the checkpoint in its place, add --replace")));
+    }
+    let config = Config::read(&directory)?;
+    if config.project.name != snapshot.project {
+        bail!(
+            "`{}` is project `{}`, and the run is of `{}`; name a checkout of that one with --project DIRECTORY",
+            directory.display(),
+            config.project.name,
+            printable(&snapshot.project, SAID_BYTES_MAX)
+        );
+    }
+    check_alike(&record, &config, &host.secrets.redactor())?;
+    // An ask needs no repository.
+    if record.ask.is_none() {
+        check_commits(snapshot, &directory)?;
+    }
+    let mut batch = removal(&*host.store, run)?;
+    for bytes in &snapshot.content {
+        batch.blob(BASE64.decode(bytes).or_invalid(|| DAMAGED)?);
+    }
+    let pins = pins_here(host, &record, &config, &directory, &mut batch)?;
+    let moved = serde_json::to_vec(&moved(&record, id, pins, &directory, &text))?;
+    for (table, key, value) in disowned(rows(snapshot)?, snapshot)? {
+        let value = if table == Table::Runs { moved.clone() } else { value };
+        batch.push(Op::Put(table, key, value));
+    }
+    // After the rows of the snapshot, which may name the place that it comes from.
+    record::forget_tree_place(&mut batch, run);
+    // A person puts the run where the snapshot has it.
+    failover::forget_run(&mut batch, run);
+    let batch = longhaul_run::places::put_here(batch, host, &record, &config)?;
+    // The trees first: a run without its trees would begin them anew from the branch.
+    write_trees(&host.home, snapshot)?;
+    host.store.commit(batch).await?;
+    Ok(())
+}
+
+/// The configuration in a checkpoint is never used here: the local file is. So it must be of the same project; the two
+/// parts that a run pins of it (`[checks]`, and the settings of plugins) must be the same, and so must its grants, or
+/// the run would continue with other powers than it began with. Only addresses that the host itself sends to, such as
+/// those of models, may differ on another machine.
+fn check_alike(record: &RunRecord, config: &Config, redactor: &SecretRedactor) -> fault::Result<()> {
+    let pinned = record.config()?;
+    if pinned.project.name != record.project {
+        bail!(
+            "the checkpoint is of project `{}`, and the longhaul.toml in it is of `{}`; nobody exported it so, and it is \
+             not imported; {EXPORT_AGAIN}",
+            record.project,
+            printable(&pinned.project.name, SAID_BYTES_MAX)
+        );
+    }
+    let (here, there) = (pinned_lines(config)?, pinned_lines(&pinned)?);
+    if let Some(difference) = powers::differing_lines(&here, &there) {
+        bail!(
+            "the run began with other [checks] or settings of plugins than longhaul.toml has here ({}); \
+             bring the file that it began with",
+            redactor.scrub(&difference)
+        );
+    }
+    // Restrictions of the local file apply here whatever the run began with.
+    let is_granted = |power: &Power| !matches!(power.kind, PowerKind::Endpoint | PowerKind::Guard);
+    let granted = |config: &Config| -> BTreeSet<Power> { powers::of(config).into_iter().filter(is_granted).collect() };
+    if let Some(difference) = powers::difference(&granted(config), &granted(&pinned)) {
+        bail!(
+            "the run began with other powers than longhaul.toml gives here ({difference}); bring the file that it began \
+             with, after a look at it with `longhaul checkpoint show`"
+        );
+    }
+    Ok(())
+}
+
+/// The pinned values of a configuration, one a line.
+fn pinned_lines(config: &Config) -> fault::Result<BTreeSet<String>> {
+    let mut lines = BTreeSet::new();
+    for (name, check) in &config.checks {
+        lines.extend(lines_of(&format!("checks.{name}"), &serde_json::to_value(check)?));
+    }
+    for (table, part) in config.parts() {
+        lines.extend(lines_of(&format!("{table}.settings"), &serde_json::Value::Object(part.settings.clone())));
+    }
+    Ok(lines)
+}
+
+fn lines_of(table: &str, values: &serde_json::Value) -> Vec<String> {
+    let values = values.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    values.map(|(key, value)| format!("[{table}] {key} = {value}")).collect()
+}
+
+/// The record with the local project, file and plugins, and without the model options of the other machine.
+fn moved(record: &RunRecord, id: &str, pins: PinnedPlugins, directory: &Path, config: &str) -> RunRecord {
+    RunRecord {
+        directory: directory.to_owned(),
+        id: id.to_owned(),
+        config: config.to_owned(),
+        pins,
+        models: ModelOptions::default(),
+        ..record.clone()
+    }
+}
+
+fn check_commits(snapshot: &Snapshot, directory: &Path) -> fault::Result<()> {
+    let project = UserRepository::open(directory)?;
+    for commit in &snapshot.commits {
+        if !project.has_commit(commit) {
+            let (branch, directory) = (&snapshot.branch, directory.display());
+            bail!("commit {commit} is not in the repository `{directory}`; fetch `{branch}` into it first");
+        }
+    }
+    Ok(())
+}
+
+/// A batch that removes all rows of a run.
+pub fn removal(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
+    let mut batch = Batch::new();
+    for name in TableName::ALL {
+        let (prefix, mut after) = (name.prefix(run), None::<Vec<u8>>);
+        loop {
+            let page = store.scan(name.table(), &prefix, after.as_deref(), ROWS_AT_ONCE)?;
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            page.into_iter().for_each(|(key, _)| batch.push(Op::Delete(name.table(), Key::from_bytes(key))));
+        }
+    }
+    let powers = powers::key_of_run(run);
+    if store.get(Table::States, &powers)?.is_some() {
+        batch.push(Op::Delete(Table::States, powers));
+    }
+    Ok(batch)
+}
+
+/// The run's plugins as installed here, with their local grant requests.
+///
+/// Content in the store proves nothing: an earlier checkpoint may have brought it. A plugin that a local run pinned was
+/// installed here.
+fn pins_here(
+    host: &PluginHost,
+    record: &RunRecord,
+    config: &Config,
+    directory: &Path,
+    batch: &mut Batch,
+) -> fault::Result<PinnedPlugins> {
+    let known: BTreeMap<Digest, PinnedPlugin> = record::records(&*host.store)?
+        .into_iter()
+        .flat_map(|record| record.pins.into_values().map(|pin| (pin.digest, pin)))
+        .collect();
+    let mut pins = PinnedPlugins::new();
+    for (table, pin) in &record.pins {
+        let wanted = if table == PYTHON_CHECKS { Some("python") } else { config.part(table).map(|it| &*it.plugin) };
+        let (name, digest) = (&pin.plugin, pin.digest.short());
+        if wanted != Some(name) {
+            let (wanted, name) = (wanted.unwrap_or("nothing"), printable(name, SAID_BYTES_MAX));
+            bail!(
+                "the run has plugin `{name}` for [{table}], and longhaul.toml here has `{wanted}`; bring the file that it \
+                 began with, or if that one may play the part, write under [{table}]: plugin = \"{name}\""
+            );
+        }
+        if let Some(known) = known.get(&pin.digest).filter(|known| known.plugin == *name)
+            && host.store.blob(&pin.digest)?.is_some()
+        {
+            pins.insert(table.clone(), known.clone());
+            continue;
+        }
+        let missing = || format!("[{table}] is plugin `{name}` with digest {digest}, which is not here; install it");
+        let found = plugins::read(name, Some(directory), &host.home, &host.engine).with_context(missing)?;
+        if Digest::of(&found.bytes) != pin.digest {
+            bail!("{}", missing());
+        }
+        let PluginManifest { asks, world, .. } = found.manifest.unwrap_or_default();
+        batch.blob(found.bytes);
+        pins.insert(table.clone(), PinnedPlugin { asks, world, ..pin.clone() });
+    }
+    Ok(pins)
+}
+
+fn write_trees(home: &Home, snapshot: &Snapshot) -> fault::Result<()> {
+    if let Some(trees) = home.tree(&snapshot.run).parent() {
+        std::fs::create_dir_all(trees)?;
+    }
+    home.forget_trees_beside(&snapshot.run)?;
+    let numbers: BTreeSet<u32> = snapshot.files.iter().map(|file| file.tree).chain([0]).collect();
+    for number in numbers {
+        let root = home.tree_of(&snapshot.run, number);
+        let files: Vec<&SnapshotFile> = snapshot.files.iter().filter(|file| file.tree == number).collect();
+        if !files.is_empty() {
+            files::write(&root, &files)?;
+        } else if root.exists() {
+            std::fs::remove_dir_all(&root)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! Ranking by words and by meaning, and the real model.
+
+#[cfg(feature = "inference")]
+mod minilm;
+mod ranking;

@@ -1,0 +1,1 @@
+../../../../../../plugins/python/longhaul_namespace.py

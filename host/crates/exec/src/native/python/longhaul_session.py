@@ -1,0 +1,1 @@
+../../../../../../plugins/python/longhaul_session.py

@@ -1,0 +1,4 @@
+//! Servers of others as tools: what they describe, answer and leave, and the suite `mcp_extract`.
+
+mod cases;
+mod servers;

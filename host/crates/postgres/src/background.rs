@@ -1,0 +1,103 @@
+//! The thread with a runtime, on which all connections live.
+//!
+//! Callers are in a runtime of one thread, of many, or in none, and may be dropped with their runtime. Connections that
+//! lived in it would end with it, and waiting for them in it would block it. So they have a runtime of their own, which
+//! a caller waits for as for a disk.
+
+use std::io;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::oneshot;
+
+/// Threads of the runtime. While one encodes a large batch, the other renews the lease.
+const WORKERS: usize = 2;
+
+/// The longest time for tasks to end when the store is dropped. Those with work to finish are awaited before.
+const STOP_MAX: Duration = Duration::from_secs(1);
+
+/// A runtime on a thread of its own. Dropping this ends it, also inside of another runtime.
+pub(crate) struct Background {
+    handle: Handle,
+    /// None only while this is dropped.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    pub(crate) fn start() -> io::Result<Self> {
+        let (stop, stopped) = oneshot::channel();
+        let (told, started) = mpsc::sync_channel(1);
+        // Made on its own thread, where it may also be dropped.
+        let thread = std::thread::Builder::new().name("longhaul-postgres".to_owned()).spawn(move || {
+            let built = Builder::new_multi_thread()
+                .worker_threads(WORKERS)
+                .thread_name("longhaul-postgres")
+                .enable_all()
+                .build();
+            match built {
+                Ok(runtime) => {
+                    // The starter is waiting.
+                    let _ = told.send(Ok(runtime.handle().clone()));
+                    serve(runtime, stopped);
+                }
+                Err(why) => drop(told.send(Err(why))),
+            }
+        })?;
+        let handle = started.recv().map_err(|_| io::Error::other("its thread ended"))??;
+        Ok(Self { handle, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Runs `future` there, whether its caller waits for it or not.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.handle.spawn(future)
+    }
+
+    /// Runs `future` there and blocks until it ends; none when it panicked. What is run has a bound of its own.
+    pub(crate) fn wait<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Option<T> {
+        let (told, outcome) = mpsc::sync_channel(1);
+        drop(self.handle.spawn(async move {
+            // The receiver waits below.
+            let _ = told.send(future.await);
+        }));
+        outcome.recv().ok()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // Its panic was told where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(runtime: Runtime, stopped: oneshot::Receiver<()>) {
+    // The sender is dropped and sends nothing.
+    let _ = runtime.block_on(stopped);
+    runtime.shutdown_timeout(STOP_MAX);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_of_every_kind_wait_for_it_and_drop_it() {
+        let ask = || {
+            let background = Background::start().expect("a thread");
+            assert_eq!(background.wait(async { 7 }), Some(7));
+            let panicked: Option<u8> = background.wait(async { panic!("expected by this test") });
+            assert_eq!(panicked, None);
+        };
+        ask();
+        Builder::new_current_thread().build().expect("a runtime").block_on(async { ask() });
+        Builder::new_multi_thread().worker_threads(1).build().expect("a runtime").block_on(async { ask() });
+    }
+}

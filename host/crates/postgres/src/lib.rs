@@ -1,0 +1,53 @@
+//! State in PostgreSQL, 15 or later: one owner at a time, fenced commits, content by digest.
+//!
+//! [`PostgresStore`] is a [`Store`](longhaul_core::store::Store) whose tables are in a schema of a database. One
+//! process owns it by a lease; others wait in [`PostgresStore::wait_and_open`] and take over when it ends, sleeps or is
+//! cut off. A lease that ran out is taken up again by its owner where nobody took it meanwhile.
+//!
+//! Every commit is one statement, which also proves the right to commit: it moves the head of the store only where the
+//! nonce of the claim, the expected head, the lease and the timeline of the server match. A late one finds no row. So a
+//! commit whose outcome is unknown is sent again as it was, until the head says what became of it.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `config.rs` | the table `[store]` |
+//! | `schema.rs` | the tables, which it documents, and the steps that make them |
+//! | `connect.rs` | connections: TLS, settings of the session, what a server must be |
+//! | `error.rs` | the meaning of the client's and the server's errors |
+//! | `lease.rs` | the owner's row: claim, renewal, return, loss |
+//! | `fold.rs` | batches as conditions and last values; those that go together |
+//! | `append.rs` | the fenced statement, the only one that changes the store |
+//! | `writer.rs` | the task that commits, and settles unknown outcomes |
+//! | `read.rs` | connections for reads |
+//! | `blob.rs` | the storage format of content |
+//! | `maintain.rs` | reading everything, removal of unreferenced content |
+//! | `report.rs` | the state of a server for the doctor |
+//! | `clock.rs` | the time of this machine, for the lease and for pauses |
+//! | `background.rs` | the thread with a runtime, on which all connections live |
+//!
+//! Time is the database's. Only the question whether an effect may begin is answered by this machine's clock, from
+//! before the claim was sent. This crate keeps no password, uses no named statements, so that poolers between are no
+//! obstacle, and never waits without a bound.
+
+mod append;
+mod background;
+mod blob;
+mod clock;
+mod config;
+mod connect;
+mod error;
+mod fold;
+mod lease;
+mod maintain;
+mod postgres_store;
+mod read;
+mod report;
+mod schema;
+mod writer;
+
+pub use config::PostgresConfig;
+pub use lease::{Holder, LeaseLost, Waiting};
+pub use longhaul_core::crash::CrashHook;
+pub use postgres_store::{PostgresOptions, PostgresStore, Promotion};
+pub use report::{ServerReport, inspect};
+pub use schema::{FORMAT, KEY_BYTES_MAX};

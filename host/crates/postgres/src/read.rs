@@ -1,0 +1,240 @@
+//! Reads: over connections of their own, which are made when they are needed and kept.
+//!
+//! A read changes nothing, so it is repeated after an error that may pass, until the server is back or the caller has
+//! waited long enough. A scan is one statement, so its rows are those of one moment.
+
+use crate::clock::jitter;
+use crate::connect::{Connection, Server};
+use crate::error::Trouble;
+use crate::lease::Lease;
+use crate::schema::{Names, table_no};
+use longhaul_core::Digest;
+use longhaul_core::store::{Row, StoreError, Table};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_postgres::types::{ToSql, Type};
+
+/// The pause before a read is repeated, which doubles up to the longest.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// The reading connections of a store.
+pub(crate) struct Reader {
+    server: Arc<Server>,
+    lease: Arc<Lease>,
+    statements: Statements,
+    idle: Mutex<Vec<Connection>>,
+    places: Semaphore,
+    connections_max: u32,
+}
+
+struct Statements {
+    get: String,
+    from: String,
+    after: String,
+    back: String,
+    blob: String,
+    known: String,
+    lengths: String,
+    digests: String,
+    contents: String,
+}
+
+/// Where a scan begins.
+pub(crate) enum Start {
+    /// At this key.
+    At(Vec<u8>),
+    /// Behind this key.
+    After(Vec<u8>),
+}
+
+type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+impl Statements {
+    fn of(names: &Names) -> Self {
+        let Names { kv, blob, .. } = names;
+        let scan = |comparison: &str, order: &str| {
+            format!(
+                "SELECT key, value FROM {kv} WHERE table_no = $1 AND key {comparison} $2 \
+                 AND ($3::bytea IS NULL OR key < $3) ORDER BY key {order} LIMIT $4"
+            )
+        };
+        Self {
+            get: format!("SELECT value FROM {kv} WHERE table_no = $1 AND key = $2"),
+            from: scan(">=", "ASC"),
+            after: scan(">", "ASC"),
+            back: scan(">=", "DESC"),
+            blob: format!("SELECT bytes FROM {blob} WHERE digest = $1"),
+            known: format!("SELECT digest FROM {blob} WHERE digest = ANY($1)"),
+            lengths: format!(
+                "SELECT digest, octet_length(bytes)::bigint FROM {blob} WHERE digest = ANY($1) ORDER BY digest"
+            ),
+            digests: format!(
+                "SELECT digest, octet_length(bytes)::bigint FROM {blob} WHERE digest > $1 ORDER BY digest LIMIT $2"
+            ),
+            contents: format!("SELECT digest, bytes FROM {blob} WHERE digest = ANY($1) ORDER BY digest"),
+        }
+    }
+}
+
+impl Reader {
+    pub(crate) fn new(server: &Arc<Server>, lease: &Arc<Lease>, names: &Names, connections_max: u32) -> Self {
+        Self {
+            server: Arc::clone(server),
+            lease: Arc::clone(lease),
+            statements: Statements::of(names),
+            idle: Mutex::default(),
+            places: Semaphore::new(usize::try_from(connections_max).unwrap_or(1)),
+            connections_max,
+        }
+    }
+
+    /// The value of a key.
+    pub(crate) async fn get(&self, table: Table, key: Vec<u8>) -> Result<Option<Vec<u8>>, StoreError> {
+        let params: [Param<'_>; 2] = [(&table_no(table), Type::INT2), (&key, Type::BYTEA)];
+        self.value(&self.statements.get, &params).await
+    }
+
+    /// Rows from a key on, up to the first key that is not below `end`.
+    pub(crate) async fn forward(
+        &self,
+        table: Table,
+        start: Start,
+        end: Option<Vec<u8>>,
+        limit: usize,
+    ) -> Result<Vec<Row>, StoreError> {
+        match &start {
+            Start::At(key) => self.scan(&self.statements.from, table, key, end, limit).await,
+            Start::After(key) => self.scan(&self.statements.after, table, key, end, limit).await,
+        }
+    }
+
+    /// The last rows between two keys, the last one first.
+    pub(crate) async fn backward(
+        &self,
+        table: Table,
+        start: Vec<u8>,
+        end: Option<Vec<u8>>,
+        limit: usize,
+    ) -> Result<Vec<Row>, StoreError> {
+        self.scan(&self.statements.back, table, &start, end, limit).await
+    }
+
+    /// Content as it is stored.
+    pub(crate) async fn blob(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let digest = &digest.as_bytes()[..];
+        self.value(&self.statements.blob, &[(&digest, Type::BYTEA)]).await
+    }
+
+    /// Those of the digests that there is content of.
+    pub(crate) async fn known(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, StoreError> {
+        let asked: Vec<&[u8]> = digests.iter().map(|digest| &digest.as_bytes()[..]).collect();
+        let rows = self.rows(&self.statements.known, &[(&asked, Type::BYTEA_ARRAY)]).await?;
+        rows.iter().map(|row| self.digest(self.column(row, 0)?)).collect()
+    }
+
+    /// The digests that have content, in order, with their stored lengths in bytes.
+    pub(crate) async fn lengths(&self, digests: Vec<Digest>) -> Result<Vec<(Digest, usize)>, StoreError> {
+        let asked: Vec<&[u8]> = digests.iter().map(|digest| &digest.as_bytes()[..]).collect();
+        let rows = self.rows(&self.statements.lengths, &[(&asked, Type::BYTEA_ARRAY)]).await?;
+        rows.iter().map(|row| self.length(row)).collect()
+    }
+
+    /// The digests of content after one, in order, with their stored lengths in bytes.
+    pub(crate) async fn digests(&self, after: Option<Digest>, limit: i64) -> Result<Vec<(Digest, usize)>, StoreError> {
+        let after = after.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default();
+        let rows = self.rows(&self.statements.digests, &[(&after, Type::BYTEA), (&limit, Type::INT8)]).await?;
+        rows.iter().map(|row| self.length(row)).collect()
+    }
+
+    /// Contents as they are stored, in the order of their digests.
+    pub(crate) async fn contents(&self, digests: Vec<Digest>) -> Result<Vec<(Digest, Vec<u8>)>, StoreError> {
+        let asked: Vec<&[u8]> = digests.iter().map(|digest| &digest.as_bytes()[..]).collect();
+        let rows = self.rows(&self.statements.contents, &[(&asked, Type::BYTEA_ARRAY)]).await?;
+        rows.iter().map(|row| Ok((self.digest(self.column(row, 0)?)?, self.column(row, 1)?))).collect()
+    }
+
+    async fn value(&self, text: &str, params: &[Param<'_>]) -> Result<Option<Vec<u8>>, StoreError> {
+        let rows = self.rows(text, params).await?;
+        rows.first().map(|row| self.column(row, 0)).transpose()
+    }
+
+    async fn scan(
+        &self,
+        text: &str,
+        table: Table,
+        start: &[u8],
+        end: Option<Vec<u8>>,
+        limit: usize,
+    ) -> Result<Vec<Row>, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let params: [Param<'_>; 4] =
+            [(&table_no(table), Type::INT2), (&start, Type::BYTEA), (&end, Type::BYTEA), (&limit, Type::INT8)];
+        let rows = self.rows(text, &params).await?;
+        rows.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
+    }
+
+    /// The rows of a statement, which is repeated while its errors may pass.
+    async fn rows(&self, text: &str, params: &[Param<'_>]) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+        let deadline = Instant::now() + self.server.patience;
+        let busy = |_| self.server.place.unreachable(format!("all {} connections are busy", self.connections_max));
+        let place = timeout_at(deadline, self.places.acquire()).await.map_err(busy)?;
+        let _place = place.map_err(|_| self.server.place.failed("it was closed"))?;
+        let mut pause = PAUSE_MIN;
+        loop {
+            self.lease.check()?;
+            let why = match self.try_rows(text, params).await {
+                Ok(rows) => return Ok(rows),
+                Err(Trouble::Final(why)) => return Err(why),
+                Err(Trouble::Again(why) | Trouble::Unknown(why)) => why,
+            };
+            if Instant::now() + pause >= deadline {
+                return Err(why);
+            }
+            tracing::debug!(error = %why, "a read is repeated");
+            sleep(pause + jitter(pause)).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    async fn try_rows(&self, text: &str, params: &[Param<'_>]) -> Result<Vec<tokio_postgres::Row>, Trouble> {
+        let connection = match self.take() {
+            Some(idle) => idle,
+            None => {
+                let made = self.server.connect().await.map_err(Trouble::of_connection)?;
+                self.lease.expect_server(&made.client).await?;
+                made
+            }
+        };
+        let rows = self.server.bounded(self.server.statement_max, connection.client.query_typed(text, params)).await?;
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        Ok(rows)
+    }
+
+    /// An idle connection that is not known to be broken.
+    fn take(&self) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(Connection::seems_open);
+        idle.pop()
+    }
+
+    fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
+        &self,
+        row: &'a tokio_postgres::Row,
+        at: usize,
+    ) -> Result<T, StoreError> {
+        row.try_get(at).map_err(|error| self.server.place.trouble(&error).into_error())
+    }
+
+    fn length(&self, row: &tokio_postgres::Row) -> Result<(Digest, usize), StoreError> {
+        let length: i64 = self.column(row, 1)?;
+        Ok((self.digest(self.column(row, 0)?)?, usize::try_from(length).unwrap_or(usize::MAX)))
+    }
+
+    fn digest(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
+        let bytes = <[u8; 32]>::try_from(bytes);
+        bytes.map(Digest::from).map_err(|_| self.server.place.damaged("content under a key that is no digest"))
+    }
+}

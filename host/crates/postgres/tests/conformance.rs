@@ -1,0 +1,106 @@
+//! The rules of every store, held by the store in PostgreSQL.
+
+#[path = "support/server.rs"]
+mod server;
+#[path = "support/stores.rs"]
+mod stores;
+
+use longhaul_core::Digest;
+use longhaul_core::store::{Batch, Store};
+use longhaul_postgres::{PostgresConfig, PostgresOptions, PostgresStore};
+use longhaul_store_tests::{Backend, CrashMoment};
+use server::PostgresServer;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use stores::Losses;
+
+longhaul_store_tests::conformance!(Postgres::new());
+
+/// Stores in schemas of one database.
+struct Postgres {
+    server: Arc<PostgresServer>,
+    /// The settings of each open store, by its address.
+    settings: Mutex<HashMap<usize, PostgresConfig>>,
+}
+
+impl Postgres {
+    fn new() -> Self {
+        Self { server: PostgresServer::shared(), settings: Mutex::default() }
+    }
+
+    fn config(&self) -> PostgresConfig {
+        stores::config(&self.server.url())
+    }
+
+    fn open_at(&self, config: PostgresConfig, options: PostgresOptions) -> Arc<dyn Store> {
+        let store: Arc<dyn Store> = Arc::new(PostgresStore::open(&config, &|_| None, options).unwrap());
+        self.settings.lock().unwrap().insert(address(&store), config);
+        store
+    }
+
+    /// Closes a store, and returns its settings.
+    fn close(&self, store: Arc<dyn Store>) -> PostgresConfig {
+        assert_eq!(Arc::strong_count(&store), 1, "a store that somebody else still uses");
+        self.settings.lock().unwrap().remove(&address(&store)).expect("a store of this backend")
+    }
+}
+
+#[async_trait::async_trait]
+impl Backend for Postgres {
+    async fn open(&self) -> Arc<dyn Store> {
+        self.open_at(self.config(), Losses::default().options("a"))
+    }
+
+    async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        let config = self.close(store);
+        self.open_at(config, Losses::default().options("a"))
+    }
+
+    /// The tables are copied in the middle of the last commit, while the writer waits, and without their owner. So the
+    /// copy has what the end of its process and of its lease would leave.
+    async fn crash(&self, batches: Vec<Batch>, moment: CrashMoment) -> Option<Arc<dyn Store>> {
+        let (config, left) = (self.config(), self.config());
+        let point = match moment {
+            CrashMoment::BeforeCommit => "store.before-commit",
+            CrashMoment::AfterCommit => "store.after-commit",
+        };
+        let (server, from, to) = (Arc::clone(&self.server), config.schema.clone(), left.schema.clone());
+        let (count, reached) = (batches.len(), AtomicUsize::new(0));
+        let hook = move |name: &'static str| {
+            if name == point && reached.fetch_add(1, Ordering::SeqCst) + 1 == count {
+                copy_schema(&server, &from, &to);
+            }
+        };
+        let options = PostgresOptions { crash_hook: Some(Arc::new(hook)), ..Losses::default().options("a") };
+        let store = self.open_at(config, options);
+        for batch in batches {
+            store.commit(batch).await.unwrap();
+        }
+        self.close(store);
+        Some(self.open_at(left, Losses::default().options("b")))
+    }
+
+    async fn damage(&self, store: Arc<dyn Store>, digest: &Digest, content: &[u8]) -> Option<Arc<dyn Store>> {
+        let config = self.close(store);
+        // Uncompressed: 0, the length, and the content, as `blob.rs` has it.
+        let stored = [&[0][..], &(content.len() as u64).to_le_bytes(), content].concat();
+        let (stored, digest) = (stores::hex(&stored), stores::hex(&digest.as_bytes()[..]));
+        self.server.ask(&format!("update {}.blob set bytes = {stored} where digest = {digest}", config.schema));
+        Some(self.open_at(config, Losses::default().options("a")))
+    }
+}
+
+fn copy_schema(server: &PostgresServer, from: &str, to: &str) {
+    let tables = ["meta", "owner", "kv", "blob"].map(|name| {
+        format!(
+            "create table {to}.{name} (like {from}.{name} including all); insert into {to}.{name} table {from}.{name};"
+        )
+    });
+    let ownerless = format!("update {to}.owner set nonce = null, lease_until = null;");
+    server.ask(&format!("create schema {to}; {} {ownerless}", tables.concat()));
+}
+
+fn address(store: &Arc<dyn Store>) -> usize {
+    Arc::as_ptr(store).cast::<()>().addr()
+}

@@ -1,0 +1,6 @@
+//! Schedules and tasks, moved through hours and years by hand.
+
+mod budgets;
+mod cases;
+mod scheduler;
+mod soak;

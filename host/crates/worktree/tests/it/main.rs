@@ -1,0 +1,9 @@
+//! Trees, commits and checks, as the user's own `git` and a real sandbox see them.
+
+mod commit_diff;
+mod crash;
+mod into_checkout;
+mod native;
+mod repo;
+mod revert;
+mod tree;

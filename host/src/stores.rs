@@ -1,0 +1,275 @@
+//! Opens the store of a data directory: its own files, or the PostgreSQL database that `[store]` of `server.toml` names.
+//!
+//! The files and the memory of which database has the state decide together with the settings. Where they differ the
+//! directory is refused with what to do: no store is opened empty beside state that is elsewhere. The copies from one kind
+//! of store to the other are made by `migration.rs`.
+
+use crate::exportable_store::ExportableStore;
+use longhaul_config::server;
+use longhaul_core::crash::CrashHook;
+use longhaul_core::fault::{self, Context as _, Fault, bail};
+use longhaul_core::store::{Store, StoreError};
+use longhaul_home::crash::CrashPoints;
+use longhaul_home::{Home, host_name, text_file, variable};
+use longhaul_maintenance::transfer::MigrationMark;
+use longhaul_postgres::{Holder, LeaseLost, PostgresConfig, PostgresOptions, PostgresStore, Waiting};
+use longhaul_records::failover;
+use longhaul_store::{RedbStore, STATE_FILE, StoreOptions};
+use serde_json::{Value, json};
+use std::io::ErrorKind;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+
+/// Longest wait for the files once the data directory is ours: its earlier owner may still be ending.
+const FILES_WAIT: Duration = Duration::from_secs(10);
+
+/// The file by which a data directory remembers the database that has its state.
+pub(crate) const DATABASE_FILE: &str = "state.postgres";
+
+/// The name of files whose state was moved away.
+pub(crate) const MOVED_FILE: &str = "state.redb.moved";
+
+/// Bytes of that file.
+const DATABASE_FILE_BYTES_MAX: u64 = 16 << 10;
+
+/// Called once when another process took over the database, with a sentence about it. What this process still does with
+/// the store is refused.
+pub type OnLost = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The place of the state of a data directory.
+pub(crate) enum Location {
+    /// Its own files.
+    Files,
+    /// A database.
+    Database(PostgresConfig),
+}
+
+/// The place of the state, by the settings. Refuses settings that the files and the memory of the directory contradict.
+pub(crate) fn location(home: &Home) -> fault::Result<Location> {
+    let (path, remembered) = (home.path().display(), remembered(home)?);
+    let has_files = home.path().join(STATE_FILE).exists();
+    if remembered.is_none() && !has_files && home.path().join(MOVED_FILE).exists() {
+        bail!(Fault::conflict(format!(
+            "a move of the state of `{path}` was cut off, or nothing says any more where it went: it is still in \
+             {MOVED_FILE} there; to use it, rename it: mv {path}/{MOVED_FILE} {path}/{STATE_FILE}; where it is of no use, \
+             give it another name"
+        )));
+    }
+    let Some(config) = server::store(home.path())? else {
+        return match remembered {
+            None => Ok(Location::Files),
+            // The last step of a move back into files, which marks the database before.
+            Some(Remembered { address, schema, .. }) if has_files => bail!(Fault::conflict(format!(
+                "`{path}` has state in {STATE_FILE}, and remembers the database {address}, schema `{schema}`; if a move \
+                 into files was cut off, remove `{path}/{DATABASE_FILE}`; else write [store] again, and move {STATE_FILE} away"
+            ))),
+            Some(Remembered { address, schema, .. }) => bail!(Fault::conflict(format!(
+                "the state of `{path}` is in the database {address}, schema `{schema}`, and server.toml has no [store]; \
+                 write it again, and to use files move the state first: longhaul store migrate --to redb"
+            ))),
+        };
+    };
+    if has_files {
+        bail!(Fault::conflict(format!(
+            "the state of `{path}` is in {STATE_FILE} there, and [store] of server.toml names {}; move it with `longhaul \
+             store migrate --to postgres`, or remove [store]",
+            config.address()
+        )));
+    }
+    if let Some(Remembered { url, address, schema }) = remembered
+        && (url != config.url || schema != config.schema)
+    {
+        bail!(Fault::conflict(format!(
+            "[store] of server.toml names {}, schema `{}`, and the state of `{path}` is in {address}, schema `{schema}`; \
+             correct [store], or if the database moved, remove `{path}/{DATABASE_FILE}`",
+            config.address(),
+            config.schema
+        )));
+    }
+    Ok(Location::Database(config))
+}
+
+/// Opens the store of a data directory whose lock this process has. Waits for no other machine.
+pub(crate) fn open(home: &Home, crash: &CrashPoints, on_lost: &OnLost) -> fault::Result<Arc<dyn Store>> {
+    match location(home)? {
+        Location::Files => Ok(Arc::new(files_once_free(home, crash)?)),
+        Location::Database(config) => accepted(home, &config, database(home, &config, crash.hook(), on_lost)?),
+    }
+}
+
+/// As [`open`], but waits while another process works with the database: `on_wait` is called with a clause about the
+/// reason, once for each new one.
+pub(crate) fn stand_by(
+    home: &Home,
+    crash: &CrashPoints,
+    on_lost: &OnLost,
+    on_wait: &mut dyn FnMut(&str),
+) -> fault::Result<Arc<dyn Store>> {
+    let Location::Database(config) = location(home)? else { return open(home, crash, on_lost) };
+    let mut told = None;
+    let opened = PostgresStore::wait_and_open(
+        &config,
+        &variable,
+        options(home, crash.hook(), on_lost),
+        &mut |waiting: &Waiting| {
+            let reason = reason(&config, waiting);
+            if told.as_ref() != Some(&reason) {
+                on_wait(&reason);
+                told = Some(reason);
+            }
+            ControlFlow::Continue(())
+        },
+    );
+    accepted(home, &config, opened?)
+}
+
+/// Opens the files in a directory, which are made if they do not exist.
+pub(crate) fn files(directory: &Path) -> Result<RedbStore, StoreError> {
+    RedbStore::open(directory, StoreOptions::default())
+}
+
+/// Opens a database at once, or says who holds it. Only a dead process of this very data directory is waited for: it can
+/// hold nothing but the rest of its lease.
+pub(crate) fn database(
+    home: &Home,
+    config: &PostgresConfig,
+    crash: Option<CrashHook>,
+    on_lost: &OnLost,
+) -> fault::Result<PostgresStore> {
+    let (since, patience) = (Instant::now(), Duration::from_millis(config.lease_ms.saturating_mul(2)));
+    let own = format!(" on {} with {}", host_name(), home.path().display());
+    let mut held = None;
+    let opened =
+        PostgresStore::wait_and_open(config, &variable, options(home, crash, on_lost), &mut |waiting: &Waiting| {
+            match waiting {
+                Waiting::Holder { holder, .. } if holder.ends_with(&own) && since.elapsed() < patience => {
+                    ControlFlow::Continue(())
+                }
+                Waiting::Holder { .. } => {
+                    held = Some(reason(config, waiting));
+                    ControlFlow::Break(())
+                }
+                Waiting::Server { .. } => ControlFlow::Break(()),
+            }
+        });
+    match (opened, held) {
+        (Ok(store), _) => Ok(store),
+        (Err(_), Some(held)) => {
+            Err(Fault::conflict(format!("{held}; ask that one, on its machine or over HTTP, or end it and try again")))
+        }
+        (Err(error), None) => Err(error.into()),
+    }
+}
+
+/// Refuses a database that is an end of a migration, or that lost the state of the directory, and remembers one that is
+/// taken into use.
+fn accepted(home: &Home, config: &PostgresConfig, store: PostgresStore) -> fault::Result<Arc<dyn Store>> {
+    refuse_mark(&store, config)?;
+    // The first use of a store commits the timeline below.
+    if store.is_untouched() && remembered(home)?.is_some() {
+        let path = home.path().display();
+        bail!(Fault::conflict(format!(
+            "{} has no state in schema `{}`, and `{path}` remembers its own there; restore it, or to begin with none remove \
+             `{path}/{DATABASE_FILE}`",
+            config.address(),
+            config.schema
+        )));
+    }
+    note_failover(&store)?;
+    home.make_place()?;
+    remember(home, config)?;
+    let open_files = |directory: &Path| Ok(Box::new(files(directory)?) as Box<dyn Store>);
+    Ok(Arc::new(ExportableStore::new(Arc::new(store), open_files)))
+}
+
+/// Notes a failover of the database since it was used before: its runs wait for a person then.
+fn note_failover(store: &PostgresStore) -> fault::Result<()> {
+    let before = store.promotion().map(|promotion| promotion.from);
+    let noted = Handle::current().block_on(failover::note(store, store.timeline(), before))?;
+    if let Some((failover, runs)) = noted {
+        tracing::warn!(runs, "{failover}; runs that have not ended wait for `longhaul resume`");
+    }
+    Ok(())
+}
+
+/// Refuses a database that is an end of a migration.
+pub(crate) fn refuse_mark(store: &dyn Store, config: &PostgresConfig) -> fault::Result<()> {
+    let (address, schema) = (config.address(), &config.schema);
+    match MigrationMark::of(store)? {
+        None => Ok(()),
+        Some(MigrationMark::Unfinished { from }) => bail!(Fault::conflict(format!(
+            "a copy of the state into {address} is unfinished, and the state is still in {from}, or beside it with `.moved` \
+             behind its name; remove the copy with `DROP SCHEMA {schema} CASCADE`, and migrate again"
+        ))),
+        Some(MigrationMark::Moved { to }) => bail!(Fault::conflict(format!(
+            "the state of {address} was moved to {to}; use it there, or go back to what it was with: longhaul store reopen"
+        ))),
+    }
+}
+
+/// The database that a data directory remembers.
+struct Remembered {
+    url: String,
+    address: String,
+    schema: String,
+}
+
+impl Remembered {
+    fn of(written: &Value) -> Option<Self> {
+        let field = |name: &str| written[name].as_str().map(str::to_owned);
+        Some(Self { url: field("url")?, address: field("address")?, schema: field("schema")? })
+    }
+}
+
+fn remembered(home: &Home) -> fault::Result<Option<Remembered>> {
+    let path = home.path().join(DATABASE_FILE);
+    let text = match text_file::read(&path, DATABASE_FILE_BYTES_MAX) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.with_context(|| format!("cannot read `{}`", path.display()))?,
+    };
+    let damaged =
+        || format!("`{}` is damaged; write its database into [store] of server.toml, and remove it", path.display());
+    let written: Value = serde_json::from_str(&text).or_invalid(damaged)?;
+    Ok(Some(Remembered::of(&written).or_invalid(damaged)?))
+}
+
+/// Has the data directory remember that its state is in this database.
+pub(crate) fn remember(home: &Home, config: &PostgresConfig) -> fault::Result<()> {
+    if remembered(home)?.is_some_and(|known| known.url == config.url && known.schema == config.schema) {
+        return Ok(());
+    }
+    // The settings were checked, so there is no password in the address.
+    let written = json!({ "url": config.url, "address": config.address(), "schema": config.schema });
+    home.write_whole(DATABASE_FILE, &written.to_string())
+}
+
+fn files_once_free(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError> {
+    let asked = Instant::now();
+    loop {
+        let options = StoreOptions { crash_hook: crash.hook(), ..StoreOptions::default() };
+        match RedbStore::open(home.path(), options) {
+            Err(StoreError::Held { .. }) if asked.elapsed() < FILES_WAIT => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            opened => return opened,
+        }
+    }
+}
+
+fn options(home: &Home, crash_hook: Option<CrashHook>, on_lost: &OnLost) -> PostgresOptions {
+    let holder = Holder { host: host_name(), pid: std::process::id(), directory: home.path().to_owned() };
+    let on_lost = Arc::clone(on_lost);
+    let on_lost = Arc::new(move |lost: &LeaseLost| on_lost(&lost.to_string()));
+    PostgresOptions { holder, crash_hook, on_lost }
+}
+
+/// The reason of a wait as a clause, without the time that is left: that changes.
+fn reason(config: &PostgresConfig, waiting: &Waiting) -> String {
+    match waiting {
+        Waiting::Holder { holder, .. } => format!("the database {} is held by {holder}", config.address()),
+        Waiting::Server { detail } => detail.clone(),
+    }
+}

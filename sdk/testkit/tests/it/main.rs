@@ -1,0 +1,4 @@
+//! The kit on shipped plugins.
+
+mod context;
+mod kit;
