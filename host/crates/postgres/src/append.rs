@@ -1,13 +1,14 @@
 //! The fenced statement: the only one that changes the store, and every change of it proves the right to make it.
 //!
-//! It moves the head of the owner's row where nonce, expected head, lease and timeline match and all conditions hold,
-//! and makes its changes where the head moved. The row stays locked until the commit, so nobody claims the store in the
-//! middle, and a second sending of the same statement waits, and then finds another head. The values of conditions are
-//! those from before the statement; they are the present ones where the head is the expected one, since nothing else
-//! changes them. It also does nothing where the server would acknowledge what it may lose: a setting can be changed
-//! under an open connection.
+//! It moves the head of the owner's row where nonce, epoch, expected head, lease and timeline match and all conditions
+//! hold, and makes its changes where the head moved. The row stays locked until the commit, so nobody claims the store
+//! in the middle, and a second sending of the same statement waits, and then finds another head. The values of
+//! conditions are those from before the statement; they are the present ones where the head is the expected one, since
+//! nothing else changes them. It also does nothing where the server would acknowledge what it may lose: a setting can
+//! be changed under an open connection.
 
 use crate::error::told;
+use crate::protocol::Proof;
 use crate::schema::{IS_DURABLE, Names, TIMELINE};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
@@ -15,6 +16,7 @@ use tokio_postgres::{Client, Error, Row};
 /// The right to commit.
 pub(crate) struct Fence<'a> {
     pub(crate) nonce: &'a str,
+    pub(crate) proof: Proof,
     /// The number of commits so far, as the owner knows it.
     pub(crate) head: i64,
 }
@@ -168,6 +170,8 @@ impl Appender {
                     (&work.blob_digests, Type::BYTEA_ARRAY),
                     (&work.blob_values, Type::BYTEA_ARRAY),
                     (&work.dead_digests, Type::BYTEA_ARRAY),
+                    (&fence.proof.epoch, Type::INT8),
+                    (&fence.proof.timeline, Type::INT4),
                 ],
             )
             .await?;
@@ -202,8 +206,9 @@ fn text(names: &Names, parts: usize) -> String {
         );
     }
     text += &format!(
-        "moved AS (UPDATE {owner} SET head = head + 1 WHERE id = 1 AND nonce = $1::uuid AND head = $2 \
-         AND lease_until > clock_timestamp() AND timeline = {TIMELINE} AND {IS_DURABLE}{conditions} RETURNING head)",
+        "moved AS (UPDATE {owner} SET head = head + 1 WHERE id = 1 AND nonce = $1::uuid AND epoch = $14 AND head = $2 \
+         AND lease_until > clock_timestamp() AND timeline = {TIMELINE} AND timeline = $15 AND {IS_DURABLE}{conditions} \
+         RETURNING head)",
         conditions = if has(0) { " AND NOT EXISTS (SELECT FROM broken)" } else { "" }
     );
     if has(1) {
@@ -242,8 +247,11 @@ mod tests {
     fn every_text_proves_the_right_to_commit_before_any_change() {
         let names = Names::of("longhaul");
         for text in Appender::of(&names).texts {
-            let fence = text.find("head = $2 AND lease_until > clock_timestamp() AND timeline = ").expect("a fence");
-            assert!(text[fence..].contains("AND current_setting('synchronous_commit') <> 'off'"), "{text}");
+            let fence =
+                "nonce = $1::uuid AND epoch = $14 AND head = $2 AND lease_until > clock_timestamp() AND timeline = ";
+            let fence = text.find(fence).expect("a fence");
+            let rest = "AND timeline = $15 AND current_setting('synchronous_commit') <> 'off'";
+            assert!(text[fence..].contains(rest), "{text}");
             for change in ["INSERT INTO", "DELETE FROM"] {
                 assert!(text.find(change).is_none_or(|at| at > fence), "{text}");
             }

@@ -1,22 +1,22 @@
 //! The owner's row: claim, renewal, return and loss of the store.
 //!
 //! The nonce of a claim is drawn before the claim is sent and is the same in every attempt of a process, so an attempt
-//! that lands late is no other claim. It fences: whoever claims next puts another one in its place. The lease is what
-//! others wait for, by the clock of the database. The timeline tells a promoted standby, which may lack the last
-//! commits.
+//! that lands late is no other claim. It fences: whoever claims next puts another one in its place. The epoch tells a
+//! late attempt that lands after another process came and went. The lease is what others wait for, by the clock of the
+//! database. The timeline tells a promoted standby, which may lack the last commits.
 //!
 //! A lease that ran out while nobody took it is renewed: no other process wrote since, and the head of the next commit
-//! proves it.
+//! proves it. What an answer means is decided in `protocol.rs`; here are the statements and the telling of a loss.
 
 use crate::clock::{jitter, uptime_ms};
 use crate::connect::{Connection, Server};
 use crate::error::Trouble;
+use crate::protocol::{Input, Loss, Outcome, Owner, OwnerRow, Proof};
 use crate::schema::{IS_DURABLE, Names, TIMELINE};
 use longhaul_core::store::StoreError;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
@@ -101,25 +101,16 @@ pub(crate) struct Claim {
     pub(crate) head: i64,
     /// The timeline of the claim before, where the server has another one since.
     pub(crate) promoted_from: Option<i32>,
-    pub(crate) timeline: i32,
+    pub(crate) proof: Proof,
 }
 
 /// The owner's row as a statement without effect found it.
+#[derive(Default)]
 pub(crate) struct Status {
-    pub(crate) head: i64,
-    /// False once the lease ran out.
-    pub(crate) is_in_time: bool,
-    /// False where the server acknowledges what it may lose.
-    pub(crate) is_durable: bool,
-    /// The successor, or the change of the server; none while the claim stands.
-    pub(crate) lost: Option<String>,
-}
-
-impl Status {
-    /// A claim on tables that somebody removed stands no more.
-    fn of_no_row() -> Self {
-        Self { head: 0, is_in_time: false, is_durable: true, lost: Some("the row of its owner is gone".to_owned()) }
-    }
+    /// None where somebody removed it.
+    pub(crate) row: Option<OwnerRow>,
+    /// The process of the claim, for people; empty where there is none.
+    pub(crate) holder: String,
 }
 
 /// The result of an attempt to claim.
@@ -133,8 +124,8 @@ pub(crate) struct Lease {
     server: Arc<Server>,
     statements: Statements,
     nonce: String,
-    /// The end of the lease by the clock of [`uptime_ms`], counted from before the statement was sent.
-    held_until_ms: AtomicU64,
+    /// Its times are those of [`uptime_ms`].
+    owner: Mutex<Owner>,
     lost: OnceLock<LeaseLost>,
     on_lost: OnLost,
 }
@@ -158,7 +149,7 @@ impl Statements {
                  timeline = {TIMELINE}, lease_until = clock_timestamp() + $2 * interval '1 second', holder = $3, \
                  claimed_at = clock_timestamp() WHERE id = 1 \
                  AND (nonce IS NULL OR nonce = $1::uuid OR lease_until IS NULL OR lease_until <= clock_timestamp()) \
-                 RETURNING head, timeline, (SELECT timeline FROM before)"
+                 RETURNING head, timeline, (SELECT timeline FROM before), epoch"
             ),
             held: format!(
                 "SELECT holder, coalesce(ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000), 0)::bigint \
@@ -166,11 +157,12 @@ impl Statements {
             ),
             renew: format!(
                 "UPDATE {owner} SET lease_until = clock_timestamp() + $2 * interval '1 second' \
-                 WHERE id = 1 AND nonce = $1::uuid AND timeline = {TIMELINE} RETURNING id"
+                 WHERE id = 1 AND nonce = $1::uuid AND epoch = $3 AND timeline = {TIMELINE} AND timeline = $4 \
+                 RETURNING id"
             ),
             status: format!(
                 "SELECT head, coalesce(nonce = $1::uuid, false), coalesce(lease_until > clock_timestamp(), false), \
-                 timeline, {TIMELINE}, holder, {IS_DURABLE} FROM {owner} WHERE id = 1"
+                 timeline, {TIMELINE}, holder, {IS_DURABLE}, epoch FROM {owner} WHERE id = 1"
             ),
             give_back: format!(
                 "UPDATE {owner} SET nonce = NULL, lease_until = NULL, holder = '' WHERE id = 1 AND nonce = $1::uuid"
@@ -184,11 +176,12 @@ impl Lease {
     pub(crate) fn new(server: &Arc<Server>, names: &Names, on_lost: OnLost) -> Result<Self, StoreError> {
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(|why| server.place.failed(format!("no random number: {why}")))?;
+        let lasts_ms = u64::try_from(server.lease.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
             server: Arc::clone(server),
             statements: Statements::of(names),
             nonce: format!("{:032x}", u128::from_be_bytes(nonce)),
-            held_until_ms: AtomicU64::new(0),
+            owner: Mutex::new(Owner::new(lasts_ms)),
             lost: OnceLock::new(),
             on_lost,
         })
@@ -201,12 +194,13 @@ impl Lease {
 
     /// Claims the store, unless another process holds it.
     pub(crate) async fn claim(&self, client: &Client, holder: &Holder) -> Result<Claimed<Claim>, Trouble> {
-        let began = uptime_ms();
+        let sent_ms = uptime_ms();
         let claimed =
             self.server.bounded(self.server.append_max(), self.send_claim(client, &holder.to_string())).await?;
         match claimed {
             Some(claim) => {
-                self.extend_from(began);
+                let input = Input::Claimed { sent_ms, proof: claim.proof, head: claim.head };
+                self.step(input, "").map_err(Trouble::Final)?;
                 Ok(Claimed::Ours(claim))
             }
             None => {
@@ -219,44 +213,43 @@ impl Lease {
 
     /// Renews the lease once. After a loss it is renewed no more.
     pub(crate) async fn renew(&self, client: &Client) -> Result<(), Trouble> {
-        self.check().map_err(Trouble::Final)?;
-        let began = uptime_ms();
+        let (proof, _) = self.held().map_err(Trouble::Final)?;
+        let sent_ms = uptime_ms();
         let limit = self.server.lease / 4;
-        let renewed = self.server.bounded(limit, self.send_renewal(client)).await?;
-        if renewed {
-            self.extend_from(began);
+        if self.server.bounded(limit, self.send_renewal(client, proof)).await? {
+            self.step(Input::Renewed { sent_ms }, "").map_err(Trouble::Final)?;
             return Ok(());
         }
         let status = self.status(client).await?;
-        Err(match status.lost {
-            Some(detail) => Trouble::Final(self.lose(detail)),
-            None => Trouble::Again(self.server.place.failed("its lease was not renewed")),
-        })
+        self.step(Input::NotRenewed(status.row), &status.holder).map_err(Trouble::Final)?;
+        Err(Trouble::Again(self.server.place.failed("its lease was not renewed")))
     }
 
     /// Reads the owner's row.
     pub(crate) async fn status(&self, client: &Client) -> Result<Status, Trouble> {
         let status = self.server.bounded(self.server.append_max(), self.send_status(client)).await?;
-        Ok(status.unwrap_or_else(Status::of_no_row))
+        Ok(status.unwrap_or_default())
     }
 
     /// Expects that a new connection leads to the server of the claim: another one of the same address may be one that
     /// a promotion left behind, and tell what is no longer so.
     pub(crate) async fn expect_server(&self, client: &Client) -> Result<(), Trouble> {
-        match self.status(client).await?.lost {
+        let status = self.status(client).await?;
+        let loss = self.owner().loss(status.row);
+        match loss {
             None => Ok(()),
-            Some(detail) => Err(Trouble::Again(self.server.place.unreachable(detail))),
+            Some(loss) => Err(Trouble::Again(self.server.place.unreachable(told(loss, &status.holder)))),
         }
     }
 
-    /// Renews the lease in half its time, until the store is lost.
+    /// Renews the lease at the end of its first half, until the store is lost.
     pub(crate) async fn keep(self: Arc<Self>, mut connection: Option<Connection>) {
         let pause = (self.server.lease / RETRY_PART).clamp(RETRY_MIN, RETRY_MAX);
-        let mut wait = self.server.lease / 2;
+        let mut wait = self.renew_in();
         while self.lost.get().is_none() {
             tokio::time::sleep(wait + jitter(pause / 2)).await;
             wait = match self.renew_on(&mut connection).await {
-                Ok(()) => self.server.lease / 2,
+                Ok(()) => self.renew_in(),
                 Err(trouble) => {
                     let why = trouble.into_error();
                     tracing::warn!(error = %why, left_ms = self.left_ms(), "the lease on the store was not renewed");
@@ -269,32 +262,46 @@ impl Lease {
 
     /// Lets the next process claim the store at once.
     pub(crate) async fn give_back(&self) {
-        if self.lost.get().is_some() {
+        // No effect begins from now on.
+        if self.step(Input::GivenBack, "").is_err() {
             return;
         }
         let given = match self.server.connect().await {
             Ok(connection) => self.server.bounded(self.server.append_max(), self.send_return(&connection.client)).await,
             Err(why) => Err(Trouble::Final(why)),
         };
-        self.held_until_ms.store(0, Ordering::Relaxed);
         if let Err(trouble) = given {
             tracing::warn!(error = %trouble.into_error(), "the next owner of the store waits until the lease ends");
         }
     }
 
-    /// Gives the store up, and tells that once; returns the error of every call from now on.
-    pub(crate) fn lose(&self, detail: String) -> StoreError {
+    /// Takes what happened to a statement or to this process. A loss is told once, and is the error of every call from
+    /// then on. `detail` is for people: the process that the row names, or the last error.
+    pub(crate) fn step(&self, input: Input, detail: &str) -> Result<Outcome, StoreError> {
         let mut is_first = false;
-        let lost = self.lost.get_or_init(|| {
-            is_first = true;
-            LeaseLost { path: self.server.place.0.clone(), detail }
-        });
-        if is_first {
-            self.held_until_ms.store(0, Ordering::Relaxed);
-            // Before anything that may wait, as a log does for its reader.
-            (self.on_lost)(lost);
-        }
-        lost.to_error()
+        let stepped = {
+            let mut owner = self.owner();
+            // The reason is kept before anybody else can ask for it.
+            owner.step(input).map_err(|loss| {
+                self.lost.get_or_init(|| {
+                    is_first = true;
+                    LeaseLost { path: self.server.place.0.clone(), detail: told(loss, detail) }
+                })
+            })
+        };
+        stepped.map_err(|lost| {
+            if is_first {
+                // Before anything that may wait, as a log does for its reader.
+                (self.on_lost)(lost);
+            }
+            lost.to_error()
+        })
+    }
+
+    /// The claim that a statement proves, and the head that a commit expects.
+    pub(crate) fn held(&self) -> Result<(Proof, i64), StoreError> {
+        let held = self.owner().held();
+        held.map_err(|loss| self.check().err().unwrap_or_else(|| self.server.place.failed(told(loss, ""))))
     }
 
     /// Refuses once the store is lost.
@@ -304,12 +311,16 @@ impl Lease {
 
     /// The time for which nobody else may claim the store, in milliseconds.
     pub(crate) fn left_ms(&self) -> u64 {
-        self.held_until_ms.load(Ordering::Relaxed).saturating_sub(uptime_ms())
+        self.owner().left_ms(uptime_ms())
     }
 
-    fn extend_from(&self, began_ms: u64) {
-        let lasts = u64::try_from(self.server.lease.as_millis()).unwrap_or(u64::MAX);
-        self.held_until_ms.fetch_max(began_ms.saturating_add(lasts), Ordering::Relaxed);
+    fn renew_in(&self) -> Duration {
+        Duration::from_millis(self.owner().renew_in_ms(uptime_ms()))
+    }
+
+    fn owner(&self) -> MutexGuard<'_, Owner> {
+        // A step changes the state at once, so a panic leaves a whole one.
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn renew_on(&self, connection: &mut Option<Connection>) -> Result<(), Trouble> {
@@ -333,7 +344,7 @@ impl Lease {
         let Some(row) = row else { return Ok(None) };
         let (head, timeline, before): (_, _, Option<i32>) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         let promoted_from = before.filter(|before| *before != timeline);
-        Ok(Some(Claim { head, promoted_from, timeline }))
+        Ok(Some(Claim { head, promoted_from, proof: Proof { epoch: row.try_get(3)?, timeline } }))
     }
 
     async fn send_held(&self, client: &Client) -> Result<Option<Waiting>, Error> {
@@ -343,10 +354,18 @@ impl Lease {
         Ok(Some(Waiting::Holder { holder: row.try_get(0)?, left_ms: u64::try_from(left_ms).unwrap_or(0) }))
     }
 
-    async fn send_renewal(&self, client: &Client) -> Result<bool, Error> {
+    async fn send_renewal(&self, client: &Client, proof: Proof) -> Result<bool, Error> {
         let lasts = self.server.lease.as_secs_f64();
         let row = client
-            .query_typed_opt(&self.statements.renew, &[(&self.nonce, Type::TEXT), (&lasts, Type::FLOAT8)])
+            .query_typed_opt(
+                &self.statements.renew,
+                &[
+                    (&self.nonce, Type::TEXT),
+                    (&lasts, Type::FLOAT8),
+                    (&proof.epoch, Type::INT8),
+                    (&proof.timeline, Type::INT4),
+                ],
+            )
             .await?;
         Ok(row.is_some())
     }
@@ -354,11 +373,16 @@ impl Lease {
     async fn send_status(&self, client: &Client) -> Result<Option<Status>, Error> {
         let row = client.query_typed_opt(&self.statements.status, &[(&self.nonce, Type::TEXT)]).await?;
         let Some(row) = row else { return Ok(None) };
-        let (claimed, present): (Option<i32>, i32) = (row.try_get(3)?, row.try_get(4)?);
-        let (is_ours, holder): (bool, String) = (row.try_get(1)?, row.try_get(5)?);
-        let lost = loss(is_ours, &holder, claimed, present);
-        let (head, is_in_time, is_durable) = (row.try_get(0)?, row.try_get(2)?, row.try_get(6)?);
-        Ok(Some(Status { head, is_in_time, is_durable, lost }))
+        let found = OwnerRow {
+            head: row.try_get(0)?,
+            is_ours: row.try_get(1)?,
+            is_in_time: row.try_get(2)?,
+            claimed_on: row.try_get(3)?,
+            timeline: row.try_get(4)?,
+            is_durable: row.try_get(6)?,
+            epoch: row.try_get(7)?,
+        };
+        Ok(Some(Status { row: Some(found), holder: row.try_get(5)? }))
     }
 
     async fn send_return(&self, client: &Client) -> Result<u64, Error> {
@@ -366,16 +390,19 @@ impl Lease {
     }
 }
 
-/// The sentence about a claim that stands no more.
-fn loss(is_ours: bool, holder: &str, claimed: Option<i32>, present: i32) -> Option<String> {
-    match (is_ours, claimed) {
-        (true, Some(claimed)) if claimed == present => None,
-        (true, claimed) => Some(format!(
-            "the server was promoted, from timeline {} to {present}, and may lack the last commits",
-            claimed.unwrap_or_default()
-        )),
-        (false, _) if holder.is_empty() => Some("its claim is no longer there".to_owned()),
-        (false, _) => Some(format!("{holder} took it over")),
+/// The sentence about a claim that stands no more. `detail` is the process that the row names, or the last error.
+fn told(loss: Loss, detail: &str) -> String {
+    match loss {
+        Loss::NotOurs if detail.is_empty() => "its claim is no longer there".to_owned(),
+        Loss::NotOurs => format!("{detail} took it over"),
+        Loss::Reclaimed => "another process had it before a late claim of this one".to_owned(),
+        Loss::Promoted { from, to } => {
+            format!("the server was promoted, from timeline {from} to {to}, and may lack the last commits")
+        }
+        Loss::NoRow => "the row of its owner is gone".to_owned(),
+        Loss::Head { expected, found } => format!("its head is {found} instead of {expected}"),
+        Loss::UnknownOutcome => format!("the outcome of a commit is unknown ({detail})"),
+        Loss::Defect => "its writer ended by a defect of longhaul".to_owned(),
     }
 }
 
@@ -383,7 +410,7 @@ fn loss(is_ours: bool, holder: &str, claimed: Option<i32>, present: i32) -> Opti
 mod tests {
     use super::*;
     use crate::config::PostgresConfig;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn a_loss_is_told_once_and_refuses_every_call_after_it() {
@@ -398,20 +425,24 @@ mod tests {
         let lease = Lease::new(&Arc::new(server), &Names::of("longhaul"), on_lost).expect("random numbers");
         assert_eq!(lease.nonce().len(), 32);
         assert!(lease.check().is_ok() && lease.left_ms() == 0);
-        lease.extend_from(uptime_ms());
-        assert!(lease.left_ms() > 9_000);
-        let lost = lease.lose("somebody took it over".to_owned());
-        assert_eq!(lease.lose("another reason".to_owned()), lost);
-        assert_eq!((lease.check(), lease.left_ms()), (Err(lost.clone()), 0));
+        let proof = Proof { epoch: 1, timeline: 1 };
+        let claimed = Input::Claimed { sent_ms: uptime_ms(), proof, head: 4 };
+        assert_eq!(lease.step(claimed, ""), Ok(Outcome::Stands));
+        assert!(lease.left_ms() > 9_000 && lease.held() == Ok((proof, 4)));
+        let lost = lease.step(Input::NotRenewed(None), "").expect_err("a loss");
+        assert_eq!(lease.step(Input::Defect, "another reason"), Err(lost.clone()));
+        assert_eq!(lease.step(claimed, ""), Err(lost.clone()));
+        assert_eq!((lease.held(), lease.check(), lease.left_ms()), (Err(lost.clone()), Err(lost.clone()), 0));
         assert_eq!(told.load(Ordering::Relaxed), 1);
-        assert!(lost.to_string().contains("somebody took it over; start it again"), "{lost}");
+        assert!(lost.to_string().contains("the row of its owner is gone; start it again"), "{lost}");
     }
 
     #[test]
-    fn a_promoted_server_is_told_before_a_successor_where_the_claim_is_ours() {
-        assert_eq!(loss(true, "a", Some(1), 1), None);
-        assert!(loss(true, "a", Some(1), 2).is_some_and(|text| text.contains("from timeline 1 to 2")));
-        assert!(loss(false, "b", Some(2), 2).is_some_and(|text| text == "b took it over"));
-        assert!(loss(false, "", None, 1).is_some_and(|text| text == "its claim is no longer there"));
+    fn a_loss_names_the_successor_the_timelines_or_the_heads() {
+        assert_eq!(told(Loss::NotOurs, "b"), "b took it over");
+        assert_eq!(told(Loss::NotOurs, ""), "its claim is no longer there");
+        assert!(told(Loss::Promoted { from: 1, to: 2 }, "a").contains("from timeline 1 to 2"));
+        assert_eq!(told(Loss::Head { expected: 5, found: 6 }, "a"), "its head is 6 instead of 5");
+        assert_eq!(told(Loss::UnknownOutcome, "no answer"), "the outcome of a commit is unknown (no answer)");
     }
 }

@@ -5,8 +5,8 @@
 //! cut off. A lease that ran out is taken up again by its owner where nobody took it meanwhile.
 //!
 //! Every commit is one statement, which also proves the right to commit: it moves the head of the store only where the
-//! nonce of the claim, the expected head, the lease and the timeline of the server match. A late one finds no row. So a
-//! commit whose outcome is unknown is sent again as it was, until the head says what became of it.
+//! nonce and the epoch of the claim, the expected head, the lease and the timeline of the server match. A late one
+//! finds no row. So a commit whose outcome is unknown is sent again as it was, until the head says what became of it.
 //!
 //! | file | holds |
 //! |---|---|
@@ -14,6 +14,7 @@
 //! | `schema.rs` | the tables, which it documents, and the steps that make them |
 //! | `connect.rs` | connections: TLS, settings of the session, what a server must be |
 //! | `error.rs` | the meaning of the client's and the server's errors |
+//! | `protocol.rs` | the decisions of an owner, as a machine that tests simulate |
 //! | `lease.rs` | the owner's row: claim, renewal, return, loss |
 //! | `fold.rs` | batches as conditions and last values; those that go together |
 //! | `append.rs` | the fenced statement, the only one that changes the store |
@@ -40,6 +41,7 @@ mod fold;
 mod lease;
 mod maintain;
 mod postgres_store;
+mod protocol;
 mod read;
 mod report;
 mod schema;

@@ -358,11 +358,11 @@ impl Opening {
     fn finish(self, owned: Owned) -> PostgresStore {
         let Self { server, names, lease, options, connections_max, background } = self;
         let Owned { claim, connection } = owned;
-        let promotion = claim.promoted_from.map(|from| Promotion { from, to: claim.timeline });
+        let promotion = claim.promoted_from.map(|from| Promotion { from, to: claim.proof.timeline });
         if let Some(Promotion { from, to }) = promotion {
             tracing::warn!(from, to, "the server was promoted since its last owner, and may lack the last commits");
         }
-        let writer = Writer::new(&server, &lease, &names, (claim.head, connection), options.crash_hook);
+        let writer = Writer::new(&server, &lease, &names, connection, options.crash_hook);
         let (queue, jobs) = mpsc::unbounded_channel();
         let writer = background.spawn(writer.serve(jobs));
         let keeper = background.spawn(Arc::clone(&lease).keep(None));
@@ -376,7 +376,7 @@ impl Opening {
             queue: Some(queue),
             writer: Some(writer),
             keeper: Some(keeper),
-            timeline: claim.timeline,
+            timeline: claim.proof.timeline,
             promotion,
             is_untouched: claim.head == 0,
             background,

@@ -6,7 +6,8 @@
 //!
 //! Where the connection broke, nobody knows whether the statement was carried out. It is sent again as it was: the head
 //! that it expects is there once, so it is carried out at most once, and the head tells whether it was. If the server
-//! stays away for too long, the store is given up: nothing is decided on an outcome that nobody knows.
+//! stays away for too long, the store is given up: nothing is decided on an outcome that nobody knows. `protocol.rs`
+//! decides all of this; here the statement is sent, and its callers are answered.
 
 use crate::append::{Appended, Appender, Fence, Work};
 use crate::clock::jitter;
@@ -14,6 +15,7 @@ use crate::connect::{Connection, Server, not_durable};
 use crate::error::Trouble;
 use crate::fold::{Condition, Folded, conflict, group, merge};
 use crate::lease::Lease;
+use crate::protocol::{CommitEvent, Failure, Input, Obstacle, Outcome};
 use crate::schema::Names;
 use longhaul_core::crash::CrashHook;
 use longhaul_core::store::StoreError;
@@ -89,8 +91,6 @@ pub(crate) struct Writer {
     server: Arc<Server>,
     lease: Arc<Lease>,
     appender: Appender,
-    /// The number of commits so far.
-    head: i64,
     connection: Option<Connection>,
     crash_hook: Option<CrashHook>,
     waiting: VecDeque<Job>,
@@ -99,19 +99,18 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// The writer of a store that was claimed over `connection` with this head.
+    /// The writer of a store that was claimed over `connection`.
     pub(crate) fn new(
         server: &Arc<Server>,
         lease: &Arc<Lease>,
         names: &Names,
-        (head, connection): (i64, Connection),
+        connection: Connection,
         crash_hook: Option<CrashHook>,
     ) -> Self {
         Self {
             server: Arc::clone(server),
             lease: Arc::clone(lease),
             appender: Appender::of(names),
-            head,
             connection: Some(connection),
             crash_hook,
             waiting: VecDeque::new(),
@@ -218,85 +217,104 @@ impl Writer {
 
     /// Has a statement carried out, or finds that it was not.
     async fn land(&mut self, work: &Work<'_>, deadline: Instant) -> Landing {
-        let (mut is_unknown, mut pause) = (false, PAUSE_MIN);
+        let mut pause = PAUSE_MIN;
         self.reach("store.before-commit");
         loop {
             if let Err(why) = self.lease.check() {
                 return Landing::Failed { why, is_of_server: true };
             }
-            let why = match self.attempt(work, is_unknown).await {
-                Ok(Appended::Moved) => {
-                    self.head = self.head.saturating_add(1);
-                    self.reach("store.after-commit");
-                    return Landing::Done;
+            let why = match self.attempt(work).await {
+                Ok(landing) => {
+                    if matches!(landing, Landing::Done) {
+                        self.reach("store.after-commit");
+                    }
+                    return landing;
                 }
-                Ok(Appended::Still(broken)) => return Landing::Broken(broken),
-                Err(Trouble::Final(why)) if !is_unknown => return Landing::Failed { why, is_of_server: false },
-                Err(Trouble::Unknown(why)) => {
-                    is_unknown = true;
-                    why
-                }
-                Err(Trouble::Again(why) | Trouble::Final(why)) => why,
+                Err(why) => why,
             };
             if Instant::now() + pause >= deadline {
-                return Landing::Failed { why: self.late(is_unknown, why), is_of_server: true };
+                return Landing::Failed { why: self.late(why), is_of_server: true };
             }
-            tracing::warn!(error = %why, is_unknown, "a commit is sent again");
+            tracing::warn!(error = %why, "a commit is sent again");
             sleep(pause + jitter(pause)).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 
-    fn late(&self, is_unknown: bool, why: StoreError) -> StoreError {
-        if is_unknown { self.lease.lose(format!("the outcome of a commit is unknown ({why})")) } else { why }
+    /// The error for callers that wait no longer.
+    fn late(&self, why: StoreError) -> StoreError {
+        self.lease.step(Input::Commit(CommitEvent::TooLate), &why.to_string()).err().unwrap_or(why)
     }
 
-    /// Sends a statement once. [`Trouble::Unknown`] only where it may have been carried out by this attempt.
-    async fn attempt(&mut self, work: &Work<'_>, was_sent: bool) -> Result<Appended, Trouble> {
+    /// Sends a statement once. The error is the reason why it is sent again.
+    async fn attempt(&mut self, work: &Work<'_>) -> Result<Landing, StoreError> {
         let connection = match self.connection.take().filter(Connection::seems_open) {
             Some(open) => open,
-            None => self.server.connect_checked().await.map_err(Trouble::Again)?,
+            None => match self.server.connect_checked().await {
+                Ok(connection) => connection,
+                Err(why) => return self.failed(Trouble::Again(why)),
+            },
         };
-        let fence = Fence { nonce: self.lease.nonce(), head: self.head };
+        let (proof, head) = match self.lease.held() {
+            Ok(held) => held,
+            Err(why) => return Ok(Landing::Failed { why, is_of_server: true }),
+        };
+        let fence = Fence { nonce: self.lease.nonce(), proof, head };
         let limit = self.server.append_max() + transfer(work.bytes());
         let sent = self.appender.append(&connection.client, &fence, work);
-        let appended = match self.server.bounded(limit, sent).await? {
-            Ok(Appended::Moved) => Ok(Appended::Moved),
-            Ok(Appended::Still(broken)) => self.explain(&connection, broken, was_sent).await,
-            Err(why) => Err(Trouble::Unknown(self.server.place.failed(why))),
+        let landing = match self.server.bounded(limit, sent).await {
+            Ok(Ok(Appended::Moved)) => {
+                self.lease.step(Input::Commit(CommitEvent::Moved), "").map(|_landed| Landing::Done)
+            }
+            Ok(Ok(Appended::Still(broken))) => self.explain(&connection, broken).await,
+            Ok(Err(why)) => self.failed(Trouble::Unknown(self.server.place.failed(why))),
+            Err(trouble) => self.failed(trouble),
         };
-        if appended.is_ok() {
+        if matches!(landing, Ok(Landing::Done | Landing::Broken(_))) {
             self.connection = Some(connection);
         }
-        appended
+        landing
+    }
+
+    /// The consequence of an error of an attempt.
+    fn failed(&self, trouble: Trouble) -> Result<Landing, StoreError> {
+        let failure = match &trouble {
+            Trouble::Again(_) => Failure::Again,
+            Trouble::Unknown(_) => Failure::Unknown,
+            Trouble::Final(_) => Failure::Final,
+        };
+        let why = trouble.into_error();
+        match self.lease.step(Input::Commit(CommitEvent::Failed(failure)), "") {
+            Ok(Outcome::Failed) => Ok(Landing::Failed { why, is_of_server: false }),
+            Ok(_) => Err(why),
+            Err(why) => Ok(Landing::Failed { why, is_of_server: true }),
+        }
     }
 
     /// Finds out why a statement did nothing: it was carried out by an attempt before, its conditions do not hold, the
     /// lease ran out, or the store is lost.
-    async fn explain(&self, connection: &Connection, broken: Vec<usize>, was_sent: bool) -> Result<Appended, Trouble> {
-        let status = self.lease.status(&connection.client).await;
-        let status = status.map_err(|trouble| Trouble::Again(trouble.into_error()))?;
-        if let Some(detail) = status.lost {
-            return Err(Trouble::Final(self.lease.lose(detail)));
+    async fn explain(&self, connection: &Connection, broken: Vec<usize>) -> Result<Landing, StoreError> {
+        let status = match self.lease.status(&connection.client).await {
+            Ok(status) => status,
+            Err(trouble) => return self.failed(Trouble::Again(trouble.into_error())),
+        };
+        let event = CommitEvent::Still { is_broken: !broken.is_empty(), row: status.row };
+        match self.lease.step(Input::Commit(event), &status.holder) {
+            Ok(Outcome::Landed) => Ok(Landing::Done),
+            Ok(Outcome::Conflicting) => Ok(Landing::Broken(broken)),
+            Ok(Outcome::Repeat(Obstacle::NotDurable)) => Err(not_durable(&self.server.place)),
+            Ok(Outcome::Repeat(Obstacle::RanOut { is_renewed })) => {
+                if !is_renewed {
+                    self.lease.renew(&connection.client).await.map_err(Trouble::into_error)?;
+                }
+                Err(self.server.place.failed("its lease had run out, and nobody took it"))
+            }
+            Ok(Outcome::Stands | Outcome::Failed | Outcome::Repeat(Obstacle::Error)) => {
+                let why = self.server.place.failed("it was given back");
+                Ok(Landing::Failed { why, is_of_server: true })
+            }
+            Err(why) => Ok(Landing::Failed { why, is_of_server: true }),
         }
-        if was_sent && status.head == self.head.saturating_add(1) {
-            return Ok(Appended::Moved);
-        }
-        if status.head != self.head {
-            let detail = format!("its head is {} instead of {}", status.head, self.head);
-            return Err(Trouble::Final(self.lease.lose(detail)));
-        }
-        if !broken.is_empty() {
-            return Ok(Appended::Still(broken));
-        }
-        if !status.is_durable {
-            return Err(Trouble::Again(not_durable(&self.server.place)));
-        }
-        if !status.is_in_time {
-            let renewed = self.lease.renew(&connection.client).await;
-            renewed.map_err(|trouble| Trouble::Again(trouble.into_error()))?;
-        }
-        Err(Trouble::Again(self.server.place.failed("its lease had run out, and nobody took it")))
     }
 
     fn reach(&self, point: &'static str) {
@@ -310,7 +328,8 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let _ = self.lease.lose("its writer ended by a defect of longhaul".to_owned());
+            // The loss is told by the step.
+            let _ = self.lease.step(Input::Defect, "");
         }
     }
 }
