@@ -11,7 +11,7 @@
 use crate::clock::{jitter, uptime_ms};
 use crate::connect::{Connection, Server};
 use crate::error::Trouble;
-use crate::schema::{IS_DURABLE, Names, TIMELINE};
+use crate::schema::{HELD_URL, IS_DURABLE, Names, TIMELINE};
 use longhaul_core::store::StoreError;
 use std::fmt;
 use std::path::PathBuf;
@@ -35,6 +35,8 @@ pub struct Holder {
     pub pid: u32,
     /// Its data directory.
     pub directory: PathBuf,
+    /// The address by which other servers reach it; none where it serves none of them. It is not shown.
+    pub url: Option<String>,
 }
 
 impl fmt::Display for Holder {
@@ -50,6 +52,8 @@ pub enum Waiting {
     Holder {
         /// That process, as its [`Holder`] reads.
         holder: String,
+        /// Its address for other servers, as the database has it: not checked.
+        url: Option<String>,
         /// The time until its lease ends unless it is renewed, in milliseconds.
         left_ms: u64,
     },
@@ -63,7 +67,7 @@ pub enum Waiting {
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Holder { holder, left_ms } => {
+            Self::Holder { holder, left_ms, .. } => {
                 write!(f, "{holder} has the store; its lease ends in {left_ms} ms unless it is renewed")
             }
             Self::Server { detail } => f.write_str(detail),
@@ -142,6 +146,7 @@ pub(crate) struct Lease {
 /// Statements about the owner's row. `$1` is the nonce.
 struct Statements {
     claim: String,
+    announce: String,
     held: String,
     renew: String,
     status: String,
@@ -160,9 +165,10 @@ impl Statements {
                  AND (nonce IS NULL OR nonce = $1::uuid OR lease_until IS NULL OR lease_until <= clock_timestamp()) \
                  RETURNING head, timeline, (SELECT timeline FROM before)"
             ),
+            announce: format!("UPDATE {owner} SET url = $2 WHERE id = 1 AND nonce = $1::uuid"),
             held: format!(
-                "SELECT holder, coalesce(ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000), 0)::bigint \
-                 FROM {owner} WHERE id = 1"
+                "SELECT holder, coalesce(ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000), 0)::bigint, \
+                 {HELD_URL} FROM {owner} AS held WHERE id = 1"
             ),
             renew: format!(
                 "UPDATE {owner} SET lease_until = clock_timestamp() + $2 * interval '1 second' \
@@ -215,6 +221,13 @@ impl Lease {
                 Ok(Claimed::Others(held.ok_or_else(missing)?))
             }
         }
+    }
+
+    /// Tells others the address of the holder, in place of that of the one before. Tables of the first format have no
+    /// place for it, so it comes after the steps that they lack.
+    pub(crate) async fn announce(&self, client: &Client, holder: &Holder) -> Result<(), Trouble> {
+        self.server.bounded(self.server.append_max(), self.send_url(client, holder.url.as_deref())).await?;
+        Ok(())
     }
 
     /// Renews the lease once. After a loss it is renewed no more.
@@ -340,7 +353,12 @@ impl Lease {
         let row = client.query_typed_opt(&self.statements.held, &[]).await?;
         let Some(row) = row else { return Ok(None) };
         let left_ms: i64 = row.try_get(1)?;
-        Ok(Some(Waiting::Holder { holder: row.try_get(0)?, left_ms: u64::try_from(left_ms).unwrap_or(0) }))
+        let (holder, url) = (row.try_get(0)?, row.try_get(2)?);
+        Ok(Some(Waiting::Holder { holder, url, left_ms: u64::try_from(left_ms).unwrap_or(0) }))
+    }
+
+    async fn send_url(&self, client: &Client, url: Option<&str>) -> Result<u64, Error> {
+        client.execute_typed(&self.statements.announce, &[(&self.nonce, Type::TEXT), (&url, Type::TEXT)]).await
     }
 
     async fn send_renewal(&self, client: &Client) -> Result<bool, Error> {

@@ -402,6 +402,7 @@ async fn claim(server: &Server, names: &Names, lease: &Lease, holder: &Holder) -
     if let Some(older) = found.filter(|found| *found < FORMAT) {
         server.bounded(server.statement_max, names.migrate(&connection.client, older)).await?;
     }
+    lease.announce(&connection.client, holder).await?;
     Ok(Claimed::Ours(Owned { claim, connection }))
 }
 

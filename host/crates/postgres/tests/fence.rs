@@ -10,7 +10,7 @@ mod server;
 mod stores;
 
 use longhaul_core::store::{Store as _, StoreError};
-use longhaul_postgres::{LeaseLost, PostgresConfig, PostgresOptions, PostgresStore};
+use longhaul_postgres::{LeaseLost, PostgresConfig, PostgresOptions, PostgresStore, Waiting};
 use peer::{Peer, ROLE};
 use rustix::process::Signal;
 use server::{PostgresServer, wait};
@@ -218,4 +218,31 @@ fn reader(config: &PostgresConfig) -> PostgresStore {
 
 fn is_over(server: &PostgresServer, config: &PostgresConfig) -> bool {
     server.value(&format!("select lease_until < clock_timestamp() from {}.owner", config.schema)) == "t"
+}
+
+/// The address of the holder of a store, as one that waits is told.
+#[track_caller]
+fn told_url(config: &PostgresConfig) -> Option<String> {
+    let mut told = None;
+    let waited = PostgresStore::wait_and_open(config, &|_| None, Losses::default().options("waits"), &mut |waiting| {
+        if let Waiting::Holder { url, .. } = waiting {
+            told.clone_from(url);
+        }
+        ControlFlow::Break(())
+    });
+    assert!(matches!(stores::refusal(waited), StoreError::Held { .. }));
+    told
+}
+
+#[test]
+fn who_waits_is_told_the_address_of_the_holder_for_which_older_tables_get_a_column() {
+    let (server, config) = store();
+    let first = stores::open(&config, "a");
+    assert_eq!(told_url(&config).as_deref(), Some("http://a.example:7717"));
+    let older = format!("alter table {0}.owner drop column url; update {0}.meta set format = 1", config.schema);
+    server.ask(&older);
+    assert_eq!(told_url(&config), None);
+    drop(first);
+    let _second = stores::open(&config, "b");
+    assert_eq!(told_url(&config).as_deref(), Some("http://b.example:7717"));
 }

@@ -43,7 +43,8 @@ impl Losses {
 
 /// This process, on a machine of that name.
 pub fn holder(host: &str) -> Holder {
-    Holder { host: host.to_owned(), pid: std::process::id(), directory: format!("/data/{host}").into() }
+    let url = Some(format!("http://{host}.example:7717"));
+    Holder { host: host.to_owned(), pid: std::process::id(), directory: format!("/data/{host}").into(), url }
 }
 
 /// Opens a store that must open, and whose loss nobody expects.
