@@ -5,7 +5,8 @@
 //! of store to the other are made by `migration.rs`.
 
 use crate::exportable_store::ExportableStore;
-use longhaul_config::server;
+use longhaul_config::ServerUrl;
+use longhaul_config::server::{self, ServerSettings};
 use longhaul_core::crash::CrashHook;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Store, StoreError};
@@ -100,29 +101,30 @@ pub(crate) fn open(home: &Home, crash: &CrashPoints, on_lost: &OnLost) -> fault:
     }
 }
 
-/// As [`open`], but waits while another process works with the database: `on_wait` is called with a clause about the
-/// reason, once for each new one.
+/// As [`open`] for a server, but waits while another process works with the database: `on_wait` is called with a clause
+/// about the reason, once for each new one, and with the address of the server that works where it is known.
 pub(crate) fn stand_by(
     home: &Home,
     crash: &CrashPoints,
     on_lost: &OnLost,
-    on_wait: &mut dyn FnMut(&str),
+    on_wait: &mut dyn FnMut(&str, Option<&ServerUrl>),
 ) -> fault::Result<Arc<dyn Store>> {
     let Location::Database(config) = location(home)? else { return open(home, crash, on_lost) };
-    let mut told = None;
-    let opened = PostgresStore::wait_and_open(
-        &config,
-        &variable,
-        options(home, crash.hook(), on_lost),
-        &mut |waiting: &Waiting| {
-            let reason = reason(&config, waiting);
-            if told.as_ref() != Some(&reason) {
-                on_wait(&reason);
-                told = Some(reason);
-            }
-            ControlFlow::Continue(())
-        },
-    );
+    let mut options = options(home, crash.hook(), on_lost);
+    options.holder.url = ServerSettings::read(home.path())?.server_url().map(|url| url.to_string());
+    let (mut told, mut holder_url) = (None, None);
+    let opened = PostgresStore::wait_and_open(&config, &variable, options, &mut |waiting: &Waiting| {
+        // While the database does not answer, the server that worked may still do.
+        if let Waiting::Holder { .. } = waiting {
+            holder_url = url_of(waiting);
+        }
+        let reason = reason(&config, waiting);
+        if told.as_ref() != Some(&reason) {
+            on_wait(&reason, holder_url.as_ref());
+            told = Some(reason);
+        }
+        ControlFlow::Continue(())
+    });
     accepted(home, &config, opened?)
 }
 
@@ -260,7 +262,8 @@ fn files_once_free(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreE
 }
 
 fn options(home: &Home, crash_hook: Option<CrashHook>, on_lost: &OnLost) -> PostgresOptions {
-    let holder = Holder { host: host_name(), pid: std::process::id(), directory: home.path().to_owned() };
+    let (host, directory) = (host_name(), home.path().to_owned());
+    let holder = Holder { host, pid: std::process::id(), directory, url: None };
     let on_lost = Arc::clone(on_lost);
     let on_lost = Arc::new(move |lost: &LeaseLost| on_lost(&lost.to_string()));
     PostgresOptions { holder, crash_hook, on_lost }
@@ -269,7 +272,18 @@ fn options(home: &Home, crash_hook: Option<CrashHook>, on_lost: &OnLost) -> Post
 /// The reason of a wait as a clause, without the time that is left: that changes.
 fn reason(config: &PostgresConfig, waiting: &Waiting) -> String {
     match waiting {
-        Waiting::Holder { holder, .. } => format!("the database {} is held by {holder}", config.address()),
+        Waiting::Holder { holder, .. } => {
+            let at = url_of(waiting).map(|url| format!(", at {url}")).unwrap_or_default();
+            format!("the database {} is held by {holder}{at}", config.address())
+        }
         Waiting::Server { detail } => detail.clone(),
+    }
+}
+
+/// The address of the process that is waited for. A text in the database that is none counts as none.
+fn url_of(waiting: &Waiting) -> Option<ServerUrl> {
+    match waiting {
+        Waiting::Holder { url, .. } => url.as_deref().and_then(ServerUrl::parse),
+        Waiting::Server { .. } => None,
     }
 }

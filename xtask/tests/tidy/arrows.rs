@@ -298,6 +298,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-client",
             "longhaul-config",
             "longhaul-core",
+            "longhaul-egress",
             "longhaul-exec",
             "longhaul-harness",
             "longhaul-home",

@@ -135,6 +135,7 @@ fn words(status: StatusCode) -> (&'static str, &'static str) {
         StatusCode::UNPROCESSABLE_ENTITY => ("invalid", "Something in the request is wrong"),
         StatusCode::PRECONDITION_REQUIRED => ("precondition-required", "The version that is meant is needed"),
         StatusCode::TOO_MANY_REQUESTS => ("too-many-requests", "Too many requests"),
+        StatusCode::BAD_GATEWAY => ("no-answer", "Another server gave no answer"),
         StatusCode::SERVICE_UNAVAILABLE => ("unavailable", "Not now"),
         status if status.is_server_error() => ("internal", "The server failed"),
         _ => ("refused", "The request is refused"),
