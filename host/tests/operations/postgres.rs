@@ -3,7 +3,7 @@
 
 use crate::common::fake::Kill;
 use crate::common::lab::{self, Lab, Ran, Started};
-use crate::common::web::Web;
+use crate::common::web::{self, Web};
 use crate::common::{ASKED_CONFIG, DOER_CONFIG, refused};
 use crate::postgres_server::PostgresServer;
 use crate::postgres_server::sql::Session;
@@ -11,6 +11,7 @@ use crate::{PATIENCE, TWO, list, passing};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -106,6 +107,60 @@ fn a_server_that_slept_past_its_lease_ends_with_a_code_of_its_own_and_the_other_
     assert!(told.len() == 1 && told[0].contains("lost the store"), "{}", ended.said());
     second.get("/api/v1/runs").expect(200);
     assert_eq!(second.get("/health").expect(200).json()["status"], "ok");
+}
+
+/// As [`settle`], at an address that other servers reach: its host and port.
+fn settle_with_address(home: &Path, url: &str) -> String {
+    settle(home, url);
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+    let store = fs::read_to_string(home.join("server.toml")).expect("ours");
+    let settings = format!("[server]\nlisten = \"{free}\"\nurl = \"http://{free}\"\n{store}");
+    fs::write(home.join("server.toml"), settings).expect("ours");
+    free.to_string()
+}
+
+#[test]
+fn every_server_answers_for_all_runs_and_a_standby_by_itself_once_the_one_that_worked_is_killed() {
+    let (lab, server) = (Lab::new(DOER_CONFIG, TWO), PostgresServer::shared());
+    let (url, other) = (server.database(), lab.path("other"));
+    let (first_address, address) = (settle_with_address(&lab.home(), &url), settle_with_address(&other, &url));
+    lab.fake.model_takes(Duration::from_millis(300));
+    let token = web::token(&lab, "all", &["--scope", "admin"]);
+    let mut first = lab.start_command(lab.command_at(&lab.home(), &["serve"]));
+    first.wait_for("serving at http://");
+    let mut standby = lab.start_command(lab.command_at(&other, &["serve"]));
+    standby.wait_for(&format!(", at http://{first_address}; this server takes over"));
+    let mut second = Web { address, server: standby, token };
+    assert_eq!(second.raw("GET", "/health", &[], b"").json()["status"], "standby");
+    second.raw("GET", "/ready", &[], b"").expect(503);
+    let checked = lab.run_at(&other, &["doctor"]).stdout;
+    assert!(checked.contains(&format!(", at http://{first_address}, works with it")), "{checked}");
+    assert!(second.raw("GET", "/", &[], b"").expect(200).body.contains("<html"));
+    second.raw("GET", "/api/v1/runs", &["Authorization: Bearer lh_wrong"], b"").expect(401);
+    second.raw("GET", "/api/v1/runs", &[], b"").expect(401);
+
+    let run = second.run(&lab);
+    let (path, stream) = (format!("/api/v1/runs/{run}"), format!("/api/v1/runs/{run}/events/stream"));
+    let mut events = second.stream(&stream, &[]);
+    events.until(|frame| frame.id.is_some());
+    let is_at_work = |feature: &Value| feature["status"] == "in_progress";
+    second.until(&path, |run| run["features"].as_array().is_some_and(|all| all.iter().any(is_at_work)));
+    second.post(&format!("{path}/steer"), &json!({ "text": "mind the gap" })).expect(200);
+    second.post(&format!("{path}/pause"), &json!({})).expect(200);
+    second.until_status(&run, "paused");
+    assert_eq!(second.get("/api/v1/runs").expect(200).json()["total"], 1);
+
+    assert!(first.kill());
+    let mut last = None;
+    while let Some(frame) = events.next() {
+        last = frame.id.or(last);
+    }
+    let last = last.expect("events came after the first one");
+    second.server.wait_for(&format!("serving at http://{}", second.address));
+    assert_eq!(second.get("/health").expect(200).json()["status"], "ok");
+    assert_eq!(second.get(&path).expect(200).json()["status"], "paused");
+    let mut again = second.stream(&stream, &[&format!("Last-Event-ID: {}", last - 1)]);
+    assert_eq!(again.until(|frame| frame.id.is_some()).pop().and_then(|frame| frame.id), Some(last));
 }
 
 /// The output of the command line for all runs, and for the newest one.

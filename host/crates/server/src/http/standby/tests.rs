@@ -221,7 +221,8 @@ async fn a_body_is_forwarded_before_its_end_has_come() {
     let mut stream = standby.open("PUT /", &["Transfer-Encoding: chunked"]).await;
     stream.write_all(b"5\r\nfirst\r\n").await.expect("sent");
     let (mut request, answer) = working.next().await;
-    let first = timeout(SOON, request.body_mut().frame()).await.expect("it comes").expect("a piece").expect("it is open");
+    let first =
+        timeout(SOON, request.body_mut().frame()).await.expect("it comes").expect("a piece").expect("it is open");
     assert_eq!(first.into_data().expect("bytes"), "first");
     stream.write_all(b"4\r\nlast\r\n0\r\n\r\n").await.expect("sent");
     assert_eq!(request.into_body().collect().await.expect("it comes").to_bytes(), "last");
