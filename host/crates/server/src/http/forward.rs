@@ -11,7 +11,7 @@ use super::sse;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
-use hyper::body::{Body, Frame, SizeHint};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use longhaul_config::ServerUrl;
 use longhaul_config::server::ServerSettings;
 use longhaul_core::fault::Fault;
@@ -92,11 +92,7 @@ impl Forwarder {
     ///
     /// # Errors
     /// For a request that is refused here, and where no answer comes.
-    pub(super) async fn forward<B>(&self, request: Request<B>, id: &str) -> Result<Response, Problem>
-    where
-        B: Body<Data = Bytes> + Send + Sync + 'static,
-        B::Error: Into<Cause>,
-    {
+    pub(super) async fn forward(&self, request: Request<Incoming>, id: &str) -> Result<Response, Problem> {
         check_place(&self.settings, &request)?;
         if request.headers().contains_key(FORWARDED_BY) {
             let detail = "another server forwarded this request, and this one stands by, too; try again, and where this \
@@ -164,11 +160,7 @@ fn client(secure: bool) -> Result<Client, Problem> {
 }
 
 /// The request as it is sent to the other server.
-fn outgoing<B>(request: Request<B>, holder: &ServerUrl, id: &str) -> Result<reqwest::Request, Problem>
-where
-    B: Body<Data = Bytes> + Send + Sync + 'static,
-    B::Error: Into<Cause>,
-{
+fn outgoing(request: Request<Incoming>, holder: &ServerUrl, id: &str) -> Result<reqwest::Request, Problem> {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path_and_query().map_or("", |path| path.as_str());
     let address = path.starts_with('/').then(|| Url::parse(&format!("{}{path}", holder.as_str())).ok()).flatten();
