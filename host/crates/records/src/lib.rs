@@ -13,6 +13,7 @@ pub mod failover;
 pub mod index;
 pub mod invocation;
 pub mod ledger;
+pub mod long_lock;
 pub mod pins;
 pub mod project;
 pub mod proposals;
