@@ -47,8 +47,8 @@ impl SchedulerService {
         Ok(())
     }
 
-    /// Ends the tasks that an earlier process left running on a server whose newest commits may be lost. A person tries
-    /// them again.
+    /// Ends the tasks that may have come further than a store says whose newest commits may be lost: those that ran, and
+    /// those that were due, which may have begun or even succeeded. A person tries them again.
     pub(crate) fn end_in_doubt(
         &self,
         state: &mut SchedulerState,
@@ -56,7 +56,8 @@ impl SchedulerService {
         failover: Failover,
         now_ms: u64,
     ) -> fault::Result<()> {
-        for task in running(state) {
+        let tasks: Vec<ScheduledTask> = state.tasks.values().cloned().collect();
+        for task in tasks {
             let run = unfinished(&*self.store, &task);
             let why = match &run {
                 Some(run) => failover.of_run(run),
@@ -66,9 +67,14 @@ impl SchedulerService {
                     task.id
                 ),
             };
-            let result = ExecutionResult { run, ..ExecutionResult::failed(why, false) };
-            let actions = edit(state, SchedulerInput::Ended(task.id.clone(), work::outcome(&result)), now_ms)?;
-            writing.result(&task, &result)?;
+            let result = ExecutionResult { run, ..ExecutionResult::failed(why.clone(), false) };
+            let actions = edit(state, SchedulerInput::InDoubt { task: task.id.clone(), error: why }, now_ms)?;
+            // With the attempt that it may have had. There is none for a task that was not due.
+            let is_its_end =
+                |action: &&SchedulerAction| matches!(action, SchedulerAction::Ended(over) if over.id == task.id);
+            if let Some(SchedulerAction::Ended(over)) = actions.iter().find(is_its_end) {
+                writing.result(over, &result)?;
+            }
             writing.tell(&self.notifier, &actions, &result)?;
             writing.take(&actions)?;
         }

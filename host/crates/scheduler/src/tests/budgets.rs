@@ -191,3 +191,47 @@ async fn a_task_that_ran_before_a_failover_of_the_database_is_tried_again_by_a_p
     assert_eq!(bench.task(&id).await.status, TaskStatus::Completed);
     assert_eq!(failover::of_tasks(&*rows.store).expect("read"), None);
 }
+
+#[tokio::test]
+async fn a_task_that_waited_through_a_failover_is_tried_by_a_person_where_it_may_have_begun() {
+    let rows =
+        Rows::with(told(|_, before| if before == 0 { ExecutionResult::failed("no", true) } else { printed("well") }));
+    let mut bench = rows.process();
+    bench.add("a").await;
+    bench.put(Schedule { backoff: RetryBackoff { ms_first: 10, ms_max: 10, factor: 1 }, ..by_hand("s", "a", 3) }).await;
+    bench
+        .put(Schedule {
+            backoff: RetryBackoff { ms_first: MINUTE, ms_max: MINUTE, factor: 1 },
+            ..by_hand("late", "a", 3)
+        })
+        .await;
+    let retried = bench.scheduler_service.run_now(name("s")).await.expect("a task").id;
+    bench.pass(0).await;
+    rows.agent_executor.executed.store(0, Ordering::SeqCst);
+    let late = bench.scheduler_service.run_now(name("late")).await.expect("a task").id;
+    bench.pass(0).await;
+    // Nothing starts without a scheduler.
+    drop(lock(&bench.scheduler_service.starts).take());
+    let never_tried = bench.scheduler_service.run_now(name("s")).await.expect("a task").id;
+    drop(bench);
+    rows.clock.advance_ms(10);
+    failover::note(&*rows.store, 2, Some(1)).await.expect("noted");
+    let mut bench = rows.process();
+    for (id, attempts) in [(&retried, 2), (&never_tried, 1)] {
+        let task = bench.task(id).await;
+        assert_eq!((task.status, task.failure), (TaskStatus::Failed, Some(TaskFailure::NotRetryable)));
+        assert_eq!(task.attempts.len(), attempts, "with the one that it may have had");
+        let last = task.attempts.last().and_then(|attempt| attempt.result.clone());
+        let why = last.and_then(|result| result.error_message).expect("a reason");
+        assert!(why.contains("timeline 1 to 2") && why.ends_with(&format!("longhaul schedule retry {id}")), "{why}");
+    }
+    let task = bench.task(&late).await;
+    assert_eq!((task.status, task.attempts.len()), (TaskStatus::Pending, 1), "it was not due, so it had not begun");
+    bench.pass(MINUTE).await;
+    assert_eq!(bench.task(&late).await.status, TaskStatus::Completed);
+    for id in [retried, never_tried] {
+        bench.scheduler_service.retry(id.as_str()).await.expect("a person may always retry");
+        bench.pass(0).await;
+        assert_eq!(bench.task(&id).await.status, TaskStatus::Completed);
+    }
+}
