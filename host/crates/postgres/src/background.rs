@@ -2,8 +2,8 @@
 //!
 //! Callers are in a runtime of one thread, of many, or in none, and may be dropped with their runtime. Connections that
 //! lived in it would end with it, and waiting for them in it would block it. So they have a runtime of their own, which
-//! a caller waits for as for a disk. Where that takes longer than a disk would, a caller's runtime of many threads goes on
-//! with another one in the place of the thread that waits.
+//! a caller waits for as for a disk. Where that takes longer than a disk would, a caller's runtime of many threads goes
+//! on with another one in the place of the thread that waits.
 
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 const WORKERS: usize = 2;
 
 /// The time after which a caller's thread is replaced in its runtime while it waits. Most reads are answered sooner, and
-/// the exchange of a thread costs some of the time of a read.
+/// the exchange of a thread is a part of the time of a read.
 const SOON: Duration = Duration::from_millis(2);
 
 /// The longest time for tasks to end when the store is dropped. Those with work to finish are awaited before.

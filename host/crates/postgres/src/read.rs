@@ -1,9 +1,9 @@
 //! Reads: over connections of their own, which are made when they are needed and kept.
 //!
 //! A read changes nothing, so it is repeated after an error that may pass, until the server is back or the caller has
-//! waited long enough. Once one has waited in vain for a connection, the server is away: all others are refused at once,
-//! but for one at a time that finds out whether it is back. Otherwise the callers of a long outage would pile up. A scan
-//! is one statement, so its rows are those of one moment.
+//! waited long enough. Once one has waited in vain for a connection, the server is away: all others are refused at
+//! once, but for one at a time that finds out whether it is back. Otherwise the callers of a long outage would pile up.
+//! A scan is one statement, so its rows are those of one moment.
 
 use crate::clock::jitter;
 use crate::connect::{Connection, Server};
