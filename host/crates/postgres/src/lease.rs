@@ -52,6 +52,8 @@ pub enum Waiting {
         holder: String,
         /// The time until its lease ends unless it is renewed, in milliseconds.
         left_ms: u64,
+        /// The number of commits so far.
+        commits: u64,
     },
     /// The server does not answer.
     Server {
@@ -63,7 +65,7 @@ pub enum Waiting {
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Holder { holder, left_ms } => {
+            Self::Holder { holder, left_ms, .. } => {
                 write!(f, "{holder} has the store; its lease ends in {left_ms} ms unless it is renewed")
             }
             Self::Server { detail } => f.write_str(detail),
@@ -161,8 +163,8 @@ impl Statements {
                  RETURNING head, timeline, (SELECT timeline FROM before)"
             ),
             held: format!(
-                "SELECT holder, coalesce(ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000), 0)::bigint \
-                 FROM {owner} WHERE id = 1"
+                "SELECT holder, coalesce(ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000), 0)::bigint, \
+                 head FROM {owner} WHERE id = 1"
             ),
             renew: format!(
                 "UPDATE {owner} SET lease_until = clock_timestamp() + $2 * interval '1 second' \
@@ -339,8 +341,9 @@ impl Lease {
     async fn send_held(&self, client: &Client) -> Result<Option<Waiting>, Error> {
         let row = client.query_typed_opt(&self.statements.held, &[]).await?;
         let Some(row) = row else { return Ok(None) };
-        let left_ms: i64 = row.try_get(1)?;
-        Ok(Some(Waiting::Holder { holder: row.try_get(0)?, left_ms: u64::try_from(left_ms).unwrap_or(0) }))
+        let (left_ms, head): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
+        let (left_ms, commits) = (u64::try_from(left_ms).unwrap_or(0), u64::try_from(head).unwrap_or(0));
+        Ok(Some(Waiting::Holder { holder: row.try_get(0)?, left_ms, commits }))
     }
 
     async fn send_renewal(&self, client: &Client) -> Result<bool, Error> {
