@@ -197,6 +197,7 @@ fn expect_paths_of_server(request: &Value) -> fault::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server_faults::{ServerGone, ServerUnreachable, is_server_away};
     use longhaul_api::runs::{BeginRun, ListRuns, RunRef, ShowRun};
     use longhaul_core::fault::FaultCode;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -248,12 +249,12 @@ mod tests {
         assert_eq!(answered.next().expect("asked").expect("answered"), 0);
         for broken in answered {
             let broken = broken.expect_err("it broke");
-            assert!(broken.is::<crate::ServerGone>(), "{broken}");
+            assert!(broken.is::<ServerGone>(), "{broken}");
             assert!(broken.to_string().contains("may have done what was asked"), "{broken}");
             assert_eq!(broken.code(), Some(FaultCode::Unavailable));
         }
         let nobody = client("http://127.0.0.1:1").call(&ListRuns {}).await.expect_err("nobody is there");
-        assert!(nobody.is::<crate::ServerUnreachable>() && !crate::is_server_away(&nobody), "{nobody}");
+        assert!(nobody.is::<ServerUnreachable>() && !is_server_away(&nobody), "{nobody}");
         assert!(nobody.to_string().starts_with("cannot reach the server at http://127.0.0.1:1: "), "{nobody}");
     }
 
