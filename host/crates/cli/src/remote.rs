@@ -5,6 +5,7 @@
 
 use super::commands::Command;
 use super::everywhere::EverywhereArgs;
+use super::schedule::ScheduleCommand;
 use super::token::TokenCommand;
 use super::trust::TrustCommand;
 use longhaul_client::{ServerAddress, ServerClient, ServerToken};
@@ -78,6 +79,7 @@ fn work_here(command: &Command) -> Option<&'static str> {
         Command::Trust { command: Some(TrustCommand::Key) } => Some("trust key"),
         Command::Trust { command: Some(TrustCommand::Add { .. }) } => Some("trust add"),
         Command::Token { command: TokenCommand::Add { .. } } => Some("token add"),
+        Command::Schedule { command: ScheduleCommand::Work { .. } } => Some("schedule work"),
         Command::Diff(_) => Some("diff"),
         Command::Merge(_) => Some("merge"),
         Command::Restore(_) => Some("restore"),
