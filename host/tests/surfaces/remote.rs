@@ -267,7 +267,8 @@ fn an_operation_that_is_withheld_or_unknown_is_refused_whatever_the_token() {
     let new_token = json!({ "name": "more", "scopes": ["admin"], "lasts_ms": null });
     let withheld = call("add_token", &new_token).expect(403).json();
     assert!(withheld["detail"].as_str().is_some_and(|why| why.contains("`longhaul token add` there")), "{withheld}");
-    let withheld = call("trust_project", &json!({ "directory": there.lab.project(), "digest": null })).expect(403).json();
+    let withheld =
+        call("trust_project", &json!({ "directory": there.lab.project(), "digest": null })).expect(403).json();
     assert!(withheld["detail"].as_str().is_some_and(|why| why.contains("`longhaul trust` there")), "{withheld}");
     let unknown = call("none", &json!({})).expect(404).json();
     assert!(unknown["detail"].as_str().is_some_and(|why| why.contains("of different versions")), "{unknown}");
