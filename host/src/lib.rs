@@ -69,6 +69,8 @@ mod children;
 #[cfg(feature = "server")]
 mod database_checks;
 #[cfg(feature = "runs")]
+mod database_memory;
+#[cfg(feature = "runs")]
 pub mod events;
 #[cfg(feature = "runs")]
 mod exportable_store;

@@ -309,6 +309,31 @@ fn a_run_of_which_a_failover_may_have_lost_commits_waits_for_a_person() {
 }
 
 #[test]
+fn a_run_waits_for_a_person_after_its_database_was_restored() {
+    let (lab, server) = (Lab::new(DOER_CONFIG, TWO), PostgresServer::shared());
+    let url = server.database();
+    let name = url.rsplit('/').next().expect("a name");
+    settle(&lab.home(), &url);
+    let owner = lab.start(&["run"]);
+    lab.fake.kill_at(Kill { pid: owner.pid(), kind: "model", number: 1, happens: true });
+    assert!(owner.wait().was_killed());
+    lab.fake.settle();
+    server.ask(&format!("create database {name}_kept template {name} strategy file_copy"));
+    lab.run(&["token", "add", "later", "--scope", "read"]).expect(0);
+    let status = lab.run(&["status"]).expect(0).stdout;
+    assert!(!status.contains("restore"), "{status}");
+    server.ask(&format!("drop database {name} with (force)"));
+    server.ask(&format!("alter database {name}_kept rename to {name}"));
+    for _ in 0..2 {
+        let status = lab.run(&["status"]).expect(0).stdout;
+        assert!(status.contains("as after a restore") && status.contains("longhaul resume r-"), "{status}");
+    }
+    lab.run(&["resume"]).expect(0);
+    let runs = lab.json(&["runs"]);
+    assert_eq!(list(&runs, "items")[0]["status"], "completed", "{runs:#}");
+}
+
+#[test]
 fn a_run_waits_for_the_machine_that_has_its_tree_and_one_that_rests_at_a_commit_goes_on_anywhere() {
     let (lab, server) = (Lab::new(DOER_CONFIG, TWO), PostgresServer::shared());
     let other = two_homes(&lab, &server);

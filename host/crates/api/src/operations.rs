@@ -7,7 +7,7 @@
 //! | the trait of the resource, with one typed method an operation | the service, which implements it |
 //! | the same trait for every [`Transport`] | callers: this is the client |
 //! | [`Operation`] for each request | transports: the name on the wire, and the type of the response |
-//! | [`handler`] | the owner of a data directory: the operation of a name on the wire |
+//! | [`handler`], [`names`] | the owner of a data directory: the operation of a name on the wire |
 //!
 //! Requests and responses are types of the modules of their resource. This file opens no connection and answers nothing.
 
@@ -187,6 +187,9 @@ macro_rules! operations {
         }
 
         impl dyn $resource {
+            /// The names of these operations.
+            const NAMES: &'static [&'static str] = &[$(stringify!($method)),+];
+
             /// The handler of the operation of a name, if it is one of these.
             fn handler<T: Transport>(name: &str) -> Option<Handler<T>> {
                 match name {
@@ -596,6 +599,29 @@ impl<
         + TrajectoryOperations,
 > Api for S
 {
+}
+
+/// The names of all operations.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let resources = [
+        <dyn AgentOperations>::NAMES,
+        <dyn ApprovalOperations>::NAMES,
+        <dyn CheckpointOperations>::NAMES,
+        <dyn DecisionOperations>::NAMES,
+        <dyn FeatureOperations>::NAMES,
+        <dyn GraphOperations>::NAMES,
+        <dyn JournalOperations>::NAMES,
+        <dyn MaintenanceOperations>::NAMES,
+        <dyn MemoryOperations>::NAMES,
+        <dyn ProjectOperations>::NAMES,
+        <dyn ResourceOperations>::NAMES,
+        <dyn RunOperations>::NAMES,
+        <dyn ScheduleOperations>::NAMES,
+        <dyn SecurityOperations>::NAMES,
+        <dyn TokenOperations>::NAMES,
+        <dyn TrajectoryOperations>::NAMES,
+    ];
+    resources.into_iter().flatten().copied()
 }
 
 /// The handler of the operation of a name; none if there is no such operation.

@@ -56,6 +56,8 @@ pub enum Waiting {
         url: Option<String>,
         /// The time until its lease ends unless it is renewed, in milliseconds.
         left_ms: u64,
+        /// The number of commits so far.
+        commits: u64,
     },
     /// The server does not answer.
     Server {
@@ -168,7 +170,7 @@ impl Statements {
             announce: format!("UPDATE {owner} SET url = $2 WHERE id = 1 AND nonce = $1::uuid"),
             held: format!(
                 "SELECT holder, coalesce(ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000), 0)::bigint, \
-                 {HELD_URL} FROM {owner} AS held WHERE id = 1"
+                 head, {HELD_URL} FROM {owner} AS held WHERE id = 1"
             ),
             renew: format!(
                 "UPDATE {owner} SET lease_until = clock_timestamp() + $2 * interval '1 second' \
@@ -352,9 +354,9 @@ impl Lease {
     async fn send_held(&self, client: &Client) -> Result<Option<Waiting>, Error> {
         let row = client.query_typed_opt(&self.statements.held, &[]).await?;
         let Some(row) = row else { return Ok(None) };
-        let left_ms: i64 = row.try_get(1)?;
-        let (holder, url) = (row.try_get(0)?, row.try_get(2)?);
-        Ok(Some(Waiting::Holder { holder, url, left_ms: u64::try_from(left_ms).unwrap_or(0) }))
+        let (left_ms, head): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
+        let (left_ms, commits) = (u64::try_from(left_ms).unwrap_or(0), u64::try_from(head).unwrap_or(0));
+        Ok(Some(Waiting::Holder { holder: row.try_get(0)?, url: row.try_get(3)?, left_ms, commits }))
     }
 
     async fn send_url(&self, client: &Client, url: Option<&str>) -> Result<u64, Error> {

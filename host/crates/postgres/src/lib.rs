@@ -18,6 +18,7 @@
 //! | `fold.rs` | batches as conditions and last values; those that go together |
 //! | `append.rs` | the fenced statement, the only one that changes the store |
 //! | `writer.rs` | the task that commits, and settles unknown outcomes |
+//! | `commits.rs` | the number of commits, for whoever remembers it |
 //! | `read.rs` | connections for reads |
 //! | `blob.rs` | the storage format of content |
 //! | `maintain.rs` | reading everything, removal of unreferenced content |
@@ -33,6 +34,7 @@ mod append;
 mod background;
 mod blob;
 mod clock;
+mod commits;
 mod config;
 mod connect;
 mod error;
@@ -45,6 +47,7 @@ mod report;
 mod schema;
 mod writer;
 
+pub use commits::CommitCount;
 pub use config::PostgresConfig;
 pub use lease::{Holder, LeaseLost, Waiting};
 pub use longhaul_core::crash::CrashHook;

@@ -3,6 +3,7 @@
 use crate::background::Background;
 use crate::blob;
 use crate::clock::jitter;
+use crate::commits::CommitCount;
 use crate::config::PostgresConfig;
 use crate::connect::{Connection, Server};
 use crate::error::Trouble;
@@ -74,6 +75,7 @@ pub struct PostgresStore {
     queue: Option<mpsc::UnboundedSender<Job>>,
     writer: Option<JoinHandle<()>>,
     keeper: Option<JoinHandle<()>>,
+    commits: CommitCount,
     timeline: i32,
     promotion: Option<Promotion>,
     is_untouched: bool,
@@ -160,6 +162,12 @@ impl PostgresStore {
     #[must_use]
     pub fn is_untouched(&self) -> bool {
         self.is_untouched
+    }
+
+    /// The number of commits that are known to be durable: those before the claim, and those of this process.
+    #[must_use]
+    pub fn commits(&self) -> CommitCount {
+        self.commits.clone()
     }
 
     /// Leaves out existing content, and encodes the rest.
@@ -363,6 +371,7 @@ impl Opening {
             tracing::warn!(from, to, "the server was promoted since its last owner, and may lack the last commits");
         }
         let writer = Writer::new(&server, &lease, &names, (claim.head, connection), options.crash_hook);
+        let commits = writer.commits();
         let (queue, jobs) = mpsc::unbounded_channel();
         let writer = background.spawn(writer.serve(jobs));
         let keeper = background.spawn(Arc::clone(&lease).keep(None));
@@ -376,6 +385,7 @@ impl Opening {
             queue: Some(queue),
             writer: Some(writer),
             keeper: Some(keeper),
+            commits,
             timeline: claim.timeline,
             promotion,
             is_untouched: claim.head == 0,

@@ -10,6 +10,7 @@
 
 use crate::append::{Appended, Appender, Fence, Work};
 use crate::clock::jitter;
+use crate::commits::CommitCount;
 use crate::connect::{Connection, Server, not_durable};
 use crate::error::Trouble;
 use crate::fold::{Condition, Folded, conflict, group, merge};
@@ -91,6 +92,7 @@ pub(crate) struct Writer {
     appender: Appender,
     /// The number of commits so far.
     head: i64,
+    commits: CommitCount,
     connection: Option<Connection>,
     crash_hook: Option<CrashHook>,
     waiting: VecDeque<Job>,
@@ -112,11 +114,17 @@ impl Writer {
             lease: Arc::clone(lease),
             appender: Appender::of(names),
             head,
+            commits: CommitCount::of(head),
             connection: Some(connection),
             crash_hook,
             waiting: VecDeque::new(),
             together: 0,
         }
+    }
+
+    /// The number of commits, which this keeps up to date.
+    pub(crate) fn commits(&self) -> CommitCount {
+        self.commits.clone()
     }
 
     /// Serves the queue until every sender is gone.
@@ -227,6 +235,7 @@ impl Writer {
             let why = match self.attempt(work, is_unknown).await {
                 Ok(Appended::Moved) => {
                     self.head = self.head.saturating_add(1);
+                    self.commits.set(self.head);
                     self.reach("store.after-commit");
                     return Landing::Done;
                 }

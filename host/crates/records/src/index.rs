@@ -4,7 +4,7 @@
 //! written to; the next query reads those again, and the first query reads all. It also has the sums of a run stored
 //! with the events that they count.
 
-use crate::{ledger, sums};
+use crate::{ledger, long_lock, sums};
 use longhaul_core::Digest;
 use longhaul_core::RunId;
 use longhaul_core::fault;
@@ -214,7 +214,7 @@ impl<T: IndexedRuns> RunIndex<T> {
         read: impl Fn(&RunId, Option<&T::Value>) -> fault::Result<Option<T::Value>>,
         answer: impl FnOnce(&T) -> A,
     ) -> fault::Result<A> {
-        let mut known = lock(&self.known);
+        let mut known = long_lock::lock(&self.known);
         // Before anything is read, so that what is written meanwhile is read by the next query.
         let changes = self.changed_runs.take();
         if let Some(runs) = &mut *known {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `http/gate.rs` | authentication of requests |
 //! | `http/operations.rs` | the operations: each handler with its scope, and the router of all |
+//! | `http/call_scopes.rs` | the scope of each operation that a command line calls by its name |
 //! | `http/scopes.rs` | the scope that each operation needs |
 //! | `http/rate.rs` | rate limits of tokens and addresses |
 //! | `http/latency.rs` | how long requests take, for Prometheus |
@@ -24,6 +25,7 @@
 //! | `http/document.rs` | the OpenAPI document |
 //! | `http/page.rs` | the web page |
 
+mod call_scopes;
 mod document;
 mod exec_stream;
 mod forward;

@@ -14,7 +14,7 @@ use longhaul_harness::state::BlockedBy;
 use longhaul_harness::{Feature, Input, RunStatus, step};
 use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::bus::EventBus;
-use longhaul_records::failover;
+use longhaul_records::commit_loss;
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::stop_condition::StopCondition;
 use longhaul_run::{self as run, RunActor, RunHandle};
@@ -78,19 +78,19 @@ impl Service {
         Ok(AffectedRun { run })
     }
 
-    /// Refuses to go on with a run of which a failover may have lost commits, without a person who says so.
+    /// Refuses to go on with a run of which commits may be lost, without a person who says so.
     pub(super) fn refuse_in_doubt(&self, run: &RunId) -> fault::Result<()> {
-        match failover::of_run(&*self.host.store, run)? {
+        match commit_loss::of_run(&*self.host.store, run)? {
             None => Ok(()),
-            Some(failover) => bail!(Fault::conflict(failover.of_run(run))),
+            Some(loss) => bail!(Fault::conflict(loss.of_run(run))),
         }
     }
 
-    /// A person goes on with the run, whatever a failover lost of it.
+    /// A person goes on with the run, whatever of it is lost.
     async fn settle_doubt(&self, run: &RunId) -> fault::Result<()> {
-        if failover::of_run(&*self.host.store, run)?.is_some() {
+        if commit_loss::of_run(&*self.host.store, run)?.is_some() {
             let mut batch = Batch::new();
-            failover::forget_run(&mut batch, run);
+            commit_loss::forget_run(&mut batch, run);
             self.host.store.commit(batch).await?;
         }
         Ok(())

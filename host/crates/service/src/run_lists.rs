@@ -10,7 +10,7 @@ use longhaul_api::runs::RunSummary;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_records::sums::{self, FreshSums, RunSums};
-use longhaul_records::{approvals, failover, ledger, record};
+use longhaul_records::{approvals, commit_loss, ledger, record};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
@@ -85,8 +85,8 @@ impl Service {
         let was_or_is_active = |run: &RunId| before.contains(run) || activity.active.contains(run);
         let mut interrupted = Vec::new();
         for run in runs.iter().filter(|run| !was_or_is_active(&run.summary.run)) {
-            // One of which a failover may have lost commits waits for a person.
-            if failover::of_run(&*self.host.store, &run.summary.run)?.is_none() {
+            // One of which commits may be lost waits for a person.
+            if commit_loss::of_run(&*self.host.store, &run.summary.run)?.is_none() {
                 interrupted.push(activity.summary(run));
             }
         }

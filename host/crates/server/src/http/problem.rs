@@ -20,6 +20,9 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 /// Longest detail, in bytes.
 const DETAIL_BYTES_MAX: usize = 2_000;
 
+/// Longest detail for a command line, in bytes: it prints the whole error, such as all findings about a project.
+const COMMAND_DETAIL_BYTES_MAX: usize = 64 << 10;
+
 /// Time until the same call may succeed, where the error names none.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 
@@ -50,8 +53,12 @@ pub struct Problem {
 impl Problem {
     /// One of a kind that the status tells.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self::within(DETAIL_BYTES_MAX, status, &detail.into())
+    }
+
+    fn within(detail_bytes_max: usize, status: StatusCode, detail: &str) -> Self {
         let (word, title) = words(status);
-        let detail = truncate(&detail.into(), DETAIL_BYTES_MAX).to_owned();
+        let detail = truncate(detail, detail_bytes_max);
         let kind = format!("https://longhaul.invalid/problems/{word}");
         let code = FaultCode::ALL.into_iter().find(|code| status_of(*code) == status);
         Self { kind, title, status: status.as_u16(), detail, code, field: None, header: None }
@@ -79,6 +86,26 @@ impl Problem {
     pub fn later(status: StatusCode, after: Duration, detail: impl Into<String>) -> Self {
         let seconds = after.as_secs().max(1);
         Self { header: Some(Box::new((header::RETRY_AFTER, HeaderValue::from(seconds)))), ..Self::new(status, detail) }
+    }
+
+    /// The problem of a refusal or a failure of the service, with all that a command line prints of it.
+    pub fn for_command(fault: Fault) -> Self {
+        Self::of(fault, COMMAND_DETAIL_BYTES_MAX)
+    }
+
+    fn of(fault: Fault, detail_bytes_max: usize) -> Self {
+        let fault = classified(fault);
+        let (code, text) = (code_of(&fault), format!("{fault:#}"));
+        let problem = match code {
+            FaultCode::Internal => return Self::failed(text),
+            FaultCode::Unavailable => {
+                tracing::warn!("{text}");
+                let after = fault.retry_after_ms().map_or(RETRY_AFTER, Duration::from_millis);
+                Self::later(status_of(code), after, text)
+            }
+            code => Self::within(detail_bytes_max, status_of(code), &text),
+        };
+        Self { field: fault.field().map(str::to_owned), ..problem }
     }
 
     /// Our own fault: the log has the text, under the number that the caller gets.
@@ -166,18 +193,7 @@ fn number() -> String {
 /// The problem of a refusal or a failure of the service.
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
-        let fault = classified(fault);
-        let (code, text) = (code_of(&fault), format!("{fault:#}"));
-        let problem = match code {
-            FaultCode::Internal => return Self::failed(text),
-            FaultCode::Unavailable => {
-                tracing::warn!("{text}");
-                let after = fault.retry_after_ms().map_or(RETRY_AFTER, Duration::from_millis);
-                Self::later(status_of(code), after, text)
-            }
-            code => Self::new(status_of(code), text),
-        };
-        Self { field: fault.field().map(str::to_owned), ..problem }
+        Self::of(fault, DETAIL_BYTES_MAX)
     }
 }
 
@@ -209,6 +225,13 @@ mod tests {
             assert_eq!((&problem["code"], &problem["detail"]), (&json!(name), &json!("begin: it is so; do this")));
             assert_eq!(problem.get("field"), None);
         }
+    }
+
+    #[test]
+    fn a_command_line_gets_all_of_a_long_text_and_other_callers_its_beginning() {
+        let fault = || Fault::invalid("a finding\n".repeat(1_000));
+        assert_eq!(Problem::for_command(fault()).detail.len(), 10_000);
+        assert!(Problem::from(fault()).detail.len() < 2_100);
     }
 
     #[test]
