@@ -321,7 +321,7 @@ impl Session {
         Err(why)
     }
 
-    /// The reason why a page may not stay open. An error page of the browser stands for the address that was not opened.
+    /// The reason why a page may not stay open. An error page stands for the address that was not opened.
     async fn why_it_is_left(&self, about: &About) -> BrowserError {
         let address = if about.is_error_page() { self.unreachable(None).await } else { None };
         let Some(address) = address else { return BrowserError::NotHttp { url: shown(&about.url) } };
