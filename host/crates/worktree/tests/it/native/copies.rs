@@ -1,4 +1,4 @@
-//! Copies for checks: they hold what would be committed, with pinned files of the base, and nothing of the check before.
+//! Copies for checks: what would be committed, with pinned files of the base, and nothing of the check before.
 
 use super::{run, run_on, run_with, scratch, shell, wait_for};
 use crate::repo::{Repo, read, write};
