@@ -109,7 +109,7 @@ fn not_started(why: impl std::fmt::Display) -> BrowserError {
     BrowserError::NotStarted { why: why.to_string() }
 }
 
-/// With a text of its own, since a browser may not run at the lower levels of other programs.
+/// The refusal has a text of its own, since a browser may not run at the lower levels of other programs.
 fn no_sandbox(level_min: Level, why: &str) -> BrowserError {
     let less = if level_min > LEVEL_MIN {
         format!("accept less by name with `sandbox_min = \"{LEVEL_MIN}\"`")

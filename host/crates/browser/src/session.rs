@@ -38,7 +38,7 @@ const PNG_BASE64_BYTES_MAX: usize = 1_500_000;
 
 /// A browser with a page.
 pub(crate) struct Session {
-    // In this order: the connection ends before the process does.
+    // The order of the fields is that of their ends: the connection ends before the process does.
     ear: JoinHandle<()>,
     pipe: Arc<Pipe>,
     process: Process,
@@ -95,7 +95,7 @@ impl Session {
         let session = Self { ear, pipe, process, proxy, seen, page, frame, load };
         session.call("Page.enable", json!({})).await?;
         session.call("Page.setInterceptFileChooserDialog", json!({ "enabled": true })).await?;
-        // Or keys would go nowhere once another window has been in front.
+        // Keys would go nowhere otherwise once another window has been in front.
         session.call("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })).await?;
         session.browser("Target.setDiscoverTargets", json!({ "discover": true })).await?;
         Ok(session)
@@ -190,7 +190,7 @@ impl Session {
     pub(crate) async fn read(&self, offset: usize, bytes_max: usize) -> Result<(Value, bool), BrowserError> {
         let about = self.opened().await?;
         let part: Text = self.ask(&format!("longhaul.text({offset}, {bytes_max})")).await?;
-        // Without a note about the missing part: it would count as text of the page, and that much would never be read.
+        // A note about the missing part would count as text of the page, and that much would never be read.
         let text = &part.text[..part.text.floor_char_boundary(bytes_max)];
         let read = offset.saturating_add(text.encode_utf16().count()).min(part.chars);
         let is_more = read < part.chars;
