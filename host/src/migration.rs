@@ -143,7 +143,7 @@ impl<'a> Migration<'a> {
         stores::refuse_mark(&source, config)?;
         let (copied, runs_elsewhere) = self.copy_into(&folder, &source)?;
         self.crash.reach("migrate.after-copy");
-        // Before the files are in place: no other machine may go on with the database beside them.
+        // The mark comes before the files: no other machine may go on with the database beside them.
         let to = format!("`{}` on {}", files.display(), self.place.host);
         Handle::current().block_on(MigrationMark::Moved { to }.put(&source))?;
         self.crash.reach("migrate.after-mark");

@@ -52,10 +52,10 @@ pub async fn open(home: &Home, project: Option<&Path>) -> fault::Result<Client> 
     open_or_lose(home, project, on_lost).await
 }
 
-/// As [`open`], with what is done when another process takes over the database.
+/// Opens like [`open`], and calls `on_lost` when another process takes over the database.
 ///
 /// # Errors
-/// As [`open`].
+/// Those of [`open`].
 pub async fn open_or_lose(home: &Home, project: Option<&Path>, on_lost: OnLost) -> fault::Result<Client> {
     let asked = tokio::time::Instant::now();
     loop {
@@ -152,7 +152,7 @@ fn service_parts(
     let home = owned.home().clone();
     // We hold the lock, so every check that left something here is over.
     longhaul_worktree::clear_scratch(&home.scratch());
-    // Without a program, runs can be looked at; the work on them is refused where it would begin.
+    // Runs can be looked at without a program; the work on them is refused where it would begin.
     let program = own_program().unwrap_or_default();
     let jail = Jail { program, arguments: vec!["compile-child".into()], limits: compile };
     let engine = Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());

@@ -25,7 +25,7 @@ const STOP_MAX: Duration = Duration::from_secs(1);
 /// A runtime on a thread of its own. Dropping this ends it, also inside of another runtime.
 pub(crate) struct Background {
     handle: Handle,
-    /// None only while this is dropped.
+    /// The sender that ends the work; none only while this is dropped.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }

@@ -71,7 +71,7 @@ pub struct PostgresStore {
     places: Arc<Semaphore>,
     /// Held by every writer, and exclusively while content is removed.
     writing: Arc<RwLock<()>>,
-    /// None only while this is dropped.
+    /// The queue of the writer; none only while this is dropped.
     queue: Option<mpsc::UnboundedSender<Job>>,
     writer: Option<JoinHandle<()>>,
     keeper: Option<JoinHandle<()>>,
@@ -327,7 +327,7 @@ impl Drop for PostgresStore {
     }
 }
 
-/// What every attempt to open a store shares.
+/// The parts that every attempt to open a store shares.
 struct Opening {
     server: Arc<Server>,
     names: Names,

@@ -32,7 +32,7 @@ pub struct ServerReport {
     pub fsync: String,
     /// `default_transaction_isolation`.
     pub isolation: String,
-    /// Whether the connection is encrypted.
+    /// True when the connection is encrypted.
     pub is_encrypted: bool,
     /// True where a pooler is between: it does not hand on the settings of a session. Commits, reads and the lease work
     /// over it in every mode; statements are then ended by this side alone.

@@ -119,7 +119,7 @@ fn cut_off(server: &PostgresServer, cut: Cut) {
     runtime.block_on(second.commit(batch("second", 1))).unwrap();
     for ((caller, written), (told, refused)) in CALLERS.into_iter().zip(written).zip(load.stop(&runtime)) {
         assert!(matches!(refused, Some(StoreError::Fenced { .. })), "{cut:?} {caller}: {refused:?}");
-        // What was in flight may have come before the cut, or before the next process.
+        // A batch in flight may have come before the cut, or before the next process.
         assert!((told..=told + 1).contains(&written), "{cut:?} {caller}: {told} acknowledged, {written} there");
         assert_eq!(check(&second, caller), written, "{cut:?} {caller}: a late write is there");
     }
@@ -259,7 +259,7 @@ fn check_large(store: &dyn Store, kept: u64) {
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    /// None where this process may not mount anything.
+    /// Mounts a small disk; none where this process may not mount anything.
     fn mount() -> Option<Self> {
         let directory = server::programs::place();
         let options = format!("size=24m,mode=700,uid={}", server::programs::server_user());

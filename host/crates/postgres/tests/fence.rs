@@ -99,7 +99,7 @@ fn a_process_that_slept_past_its_lease_writes_nothing_late_and_is_told_of_its_lo
     next.line("open");
     let written = events_of(&server, &config, "sleeper");
     next.line("ack 5");
-    // In the middle of a commit, or between two.
+    // The process was stopped in the middle of a commit, or between two.
     sleeper.signal(Signal::CONT);
     sleeper.end();
     next.line("ack ");
@@ -109,7 +109,7 @@ fn a_process_that_slept_past_its_lease_writes_nothing_late_and_is_told_of_its_lo
     let late = sleeper.seen("late ");
     assert_eq!(late.len() as u64, 1 + LATE);
     assert!(late.iter().all(|error| error.starts_with("Fenced")), "{late:?}");
-    // What was in flight when it stopped may have come before.
+    // A batch in flight when it was stopped may have come before.
     let told = acknowledged(&sleeper);
     assert!((told..=told + 1).contains(&written), "{told} batches were acknowledged, {written} are there");
     drop(next);

@@ -1,4 +1,4 @@
-//! What a store is not opened on: each is refused in one clear line that says what to do.
+//! Servers and databases that a store is not opened on: each is refused in one clear line that says what to do.
 
 #[path = "support/server.rs"]
 mod server;

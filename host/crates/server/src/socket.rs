@@ -32,7 +32,7 @@ pub fn serve(home: &Home, service: Arc<Service>, seed: [u8; 32]) -> fault::Resul
     let path = home.socket();
     // We hold the lock, so a socket that is there is a dead owner's.
     let _ = std::fs::remove_file(&path);
-    // Before the socket: a client reads the token once it is connected, so it reads that of the owner it speaks to.
+    // The token comes before the socket: a connected client reads it, so it reads that of the owner it speaks to.
     let token: Arc<str> = make_token(home, seed)?.into();
     let address = home.socket_address()?;
     let listener =

@@ -15,7 +15,7 @@ const STORE: &str = "state.redb";
 
 impl Service {
     pub(super) async fn metrics(&self) -> fault::Result<MetricsText> {
-        // What was counted before stays counted when a run is removed.
+        // The totals keep what was counted of a run that is removed.
         let mut text = self.of_runs(RunTable::totals_text)?;
         self.keep_repaired_sums().await;
         let mut writer = MetricsWriter::default();

@@ -216,7 +216,7 @@ fn wait_words(run: &RunId, wait: &Wait) -> String {
             "{reason}; answer with `longhaul answer {run} --text ANSWER`, or mend the goal's file, then `longhaul resume {run} --reread-goal`"
         ),
         (WaitFor::Repository | WaitFor::Provider, _) => format!("{reason}: `longhaul resume {run}`"),
-        // What an effect or an approval wants is told with its question, and a cap names itself.
+        // An effect and an approval are told with their questions, and a cap names itself.
         (WaitFor::Outage | WaitFor::Work | WaitFor::Cap(_), _) => reason.clone(),
     }
 }

@@ -14,7 +14,7 @@ use longhaul_records::{approvals, commit_loss, ledger, record};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
-/// What this process does with runs at one moment, which no row tells.
+/// The activity of this process at one moment, which no row tells.
 pub(super) struct RunActivity {
     pub(super) active: HashSet<RunId>,
     places: HashMap<RunId, u32>,
@@ -79,7 +79,7 @@ impl Service {
 
     /// The runs that should go on by themselves and that no process works on, the oldest first.
     pub(super) fn interrupted(&self) -> fault::Result<Vec<RunSummary>> {
-        // Also before the table is read: a run that ends meanwhile is in it as it was, and is active no more.
+        // The active ones before the table is read count too: one that ends meanwhile is in it as it was.
         let before = self.active();
         let (runs, activity) = self.of_runs(|table| (table.unfinished(), self.activity()))?;
         let was_or_is_active = |run: &RunId| before.contains(run) || activity.active.contains(run);

@@ -159,7 +159,7 @@ fn programs(bin: PathBuf) -> Option<Programs> {
     (version >= VERSION_MIN).then_some(Programs { bin, version, unpacked: None })
 }
 
-/// Of `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)` the 15.
+/// The major version: 15 of `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
 fn version(text: &str) -> Option<u32> {
     let (_, version) = text.split_once(") ")?;
     version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

@@ -41,11 +41,11 @@ const SETTINGS: [&str; 6] = [
     "dynamic_shared_memory_type=mmap",
     "shared_buffers=32MB",
     "jit=off",
-    // After a kill one call in the place of a thousand.
+    // The start after a kill makes one call in the place of a thousand.
     "recovery_init_sync_method=syncfs",
 ];
 
-/// For tests that do not end the server: a power failure would lose what it holds.
+/// Settings for tests that do not end the server: a power failure would lose what it holds.
 const QUICK: [&str; 2] = ["fsync=off", "full_page_writes=off"];
 
 /// A server. It ends with its value, also when a test panics.

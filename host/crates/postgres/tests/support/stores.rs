@@ -115,7 +115,7 @@ fn event(caller: &str) -> Key {
     Key::of("event").and(caller)
 }
 
-/// Of different lengths, of which some compress, and of one caller alone.
+/// Content of one caller alone, of different lengths, of which some compress.
 fn content(caller: &str, number: u64) -> Vec<u8> {
     let length = usize::try_from(number % 7).expect("small") * 300 + 40;
     format!("{caller} {number} ").into_bytes().into_iter().cycle().take(length).collect()

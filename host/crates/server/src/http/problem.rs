@@ -70,7 +70,7 @@ impl Problem {
         Self { field, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail) }
     }
 
-    /// There is no such thing.
+    /// The requested object does not exist.
     pub fn unknown(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
@@ -82,7 +82,7 @@ impl Problem {
         Self { header, ..Self::new(StatusCode::UNAUTHORIZED, detail) }
     }
 
-    /// Too much at once, or not now: come again after a while.
+    /// The request comes too early, or beside too many others: it may be repeated after a while.
     pub fn later(status: StatusCode, after: Duration, detail: impl Into<String>) -> Self {
         let seconds = after.as_secs().max(1);
         Self { header: Some(Box::new((header::RETRY_AFTER, HeaderValue::from(seconds)))), ..Self::new(status, detail) }
@@ -121,7 +121,7 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed; its log says more, under the request's id")
     }
 
-    /// For a status that came without a problem.
+    /// The problem of a status that came without one.
     pub fn of_status(status: StatusCode) -> Self {
         let detail = match status {
             StatusCode::NOT_FOUND => "there is nothing at this path; /api/v1/openapi.json lists what there is",
