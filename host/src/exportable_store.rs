@@ -6,7 +6,9 @@
 use crate::database_memory::MemoryKeeper;
 use longhaul_core::Digest;
 use longhaul_core::fault;
-use longhaul_core::store::{Batch, CollectedContent, Key, Names, ReadTotals, Row, Store, StoreError, Table};
+use longhaul_core::store::{
+    Batch, CollectedContent, Key, Names, ReadTotals, Row, Store, StoreError, StoreMetrics, Table,
+};
 use longhaul_maintenance::transfer;
 use longhaul_store::STATE_FILE;
 use std::path::{Path, PathBuf};
@@ -97,6 +99,10 @@ impl Store for ExportableStore {
 
     fn lease_left_ms(&self) -> Option<u64> {
         self.store.lease_left_ms()
+    }
+
+    fn metrics(&self) -> Option<StoreMetrics> {
+        self.store.metrics()
     }
 }
 

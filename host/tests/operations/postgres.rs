@@ -43,6 +43,14 @@ fn taken_over(mut server: Started, token: &str) -> Web {
     Web { address: address.expect("an address").to_owned(), server, token: token.to_owned() }
 }
 
+/// The value of a line of `/metrics`.
+#[track_caller]
+fn metric(web: &Web, name: &str) -> f64 {
+    let text = web.get("/metrics").expect(200).body;
+    let value: Option<f64> = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+    value.unwrap_or_else(|| panic!("no `{name}` in\n{text}"))
+}
+
 /// A command at another data directory, once the lease of a process that died has run out.
 fn run_once_free(lab: &Lab, home: &Path, args: &[&str]) -> Ran {
     let since = Instant::now();
@@ -74,6 +82,7 @@ fn a_standby_goes_on_with_agents_and_schedules_when_the_first_server_is_killed_a
     refused(&lab.run_at(&other, &["serve"]), &["another longhaul owns", "a server"]);
     let checked = lab.run_at(&other, &["doctor"]).stdout;
     assert!(checked.contains("database holder") && !checked.contains("store            BROKEN"), "{checked}");
+    let epoch = metric(&first, "longhaul_store_epoch");
     lab.fake.kill_at(Kill { pid: first.server.pid(), kind: "model", number: 2, happens: true });
     let task = first.post("/api/v1/schedules/s/run-now", &json!({})).expect(200).json();
     let task = task["id"].as_str().expect("a name").to_owned();
@@ -86,6 +95,16 @@ fn a_standby_goes_on_with_agents_and_schedules_when_the_first_server_is_killed_a
     assert_eq!(lab.fake.posts().len(), 2, "each effect once");
     let keys: BTreeSet<String> = lab.fake.posts().into_iter().map(|told| told.key).collect();
     assert_eq!(keys.len(), 2, "each effect once");
+    assert!(metric(&second, "longhaul_store_epoch") - epoch > 0.5, "it claimed the store after the first one");
+    assert!(metric(&second, "longhaul_store_commits_total") > 0.5);
+    assert!((0.0..=2.0).contains(&metric(&second, "longhaul_store_lease_remaining_seconds")));
+    for (name, value) in [("held", 1), ("fenced_writes_total", 0), ("commits_failed_total", 0)] {
+        let told = metric(&second, &format!("longhaul_store_{name}"));
+        assert!((told - f64::from(value)).abs() < 0.5, "longhaul_store_{name} is {told}");
+    }
+    for name in ["lease_renewals_total", "lease_renewals_failed_total", "commits_waiting", "reconnects_total"] {
+        metric(&second, &format!("longhaul_store_{name}"));
+    }
     let mut again = serve_at(&lab, &lab.home());
     again.wait_for("standing by: ");
     again.interrupt();

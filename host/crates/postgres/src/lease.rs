@@ -108,6 +108,8 @@ pub(crate) struct Claim {
     /// The timeline of the claim before, where the server has another one since.
     pub(crate) promoted_from: Option<i32>,
     pub(crate) timeline: i32,
+    /// The number of claims, this one included.
+    pub(crate) epoch: i64,
 }
 
 /// The owner's row as a statement without effect found it.
@@ -165,7 +167,7 @@ impl Statements {
                  timeline = {TIMELINE}, lease_until = clock_timestamp() + $2 * interval '1 second', holder = $3, \
                  claimed_at = clock_timestamp() WHERE id = 1 \
                  AND (nonce IS NULL OR nonce = $1::uuid OR lease_until IS NULL OR lease_until <= clock_timestamp()) \
-                 RETURNING head, timeline, (SELECT timeline FROM before)"
+                 RETURNING head, timeline, (SELECT timeline FROM before), epoch"
             ),
             announce: format!("UPDATE {owner} SET url = $2 WHERE id = 1 AND nonce = $1::uuid"),
             held: format!(
@@ -240,6 +242,7 @@ impl Lease {
         let renewed = self.server.bounded(limit, self.send_renewal(client)).await?;
         if renewed {
             self.extend_from(began);
+            self.server.counts.lease_renewals.add();
             return Ok(());
         }
         let status = self.status(client).await?;
@@ -273,6 +276,7 @@ impl Lease {
             wait = match self.renew_on(&mut connection).await {
                 Ok(()) => self.server.lease / 2,
                 Err(trouble) => {
+                    self.server.counts.lease_renewals_failed.add();
                     let why = trouble.into_error();
                     tracing::warn!(error = %why, left_ms = self.left_ms(), "the lease on the store was not renewed");
                     connection = None;
@@ -348,7 +352,7 @@ impl Lease {
         let Some(row) = row else { return Ok(None) };
         let (head, timeline, before): (_, _, Option<i32>) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         let promoted_from = before.filter(|before| *before != timeline);
-        Ok(Some(Claim { head, promoted_from, timeline }))
+        Ok(Some(Claim { head, promoted_from, timeline, epoch: row.try_get(3)? }))
     }
 
     async fn send_held(&self, client: &Client) -> Result<Option<Waiting>, Error> {

@@ -22,6 +22,7 @@
 //! | `read.rs` | connections for reads |
 //! | `blob.rs` | the storage format of content |
 //! | `maintain.rs` | reading everything, removal of unreferenced content |
+//! | `counts.rs` | the counts of renewals, commits and refusals, for metrics |
 //! | `report.rs` | the state of a server for the doctor |
 //! | `clock.rs` | the time of this machine, for the lease and for pauses |
 //! | `background.rs` | the thread with a runtime, on which all connections live |
@@ -37,6 +38,7 @@ mod clock;
 mod commits;
 mod config;
 mod connect;
+mod counts;
 mod error;
 mod fold;
 mod lease;

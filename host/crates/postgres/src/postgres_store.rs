@@ -16,7 +16,7 @@ use crate::writer::{Job, WriteGuard, Writer};
 use longhaul_core::Digest;
 use longhaul_core::crash::CrashHook;
 use longhaul_core::store::{
-    Batch, CollectedContent, Key, Names as Naming, Op, ReadTotals, Row, Store, StoreError, Table,
+    Batch, CollectedContent, Key, Names as Naming, Op, ReadTotals, Row, Store, StoreError, StoreMetrics, Table,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -79,6 +79,8 @@ pub struct PostgresStore {
     timeline: i32,
     promotion: Option<Promotion>,
     is_untouched: bool,
+    /// The number of claims, that of this process included.
+    epoch: u64,
     /// Dropped last: all of the above lives on it.
     background: Background,
 }
@@ -300,6 +302,16 @@ impl Store for PostgresStore {
     fn lease_left_ms(&self) -> Option<u64> {
         Some(self.held_ms())
     }
+
+    fn metrics(&self) -> Option<StoreMetrics> {
+        let waiting = QUEUE_BATCHES_MAX.saturating_sub(self.places.available_permits());
+        Some(StoreMetrics {
+            epoch: self.epoch,
+            lease_left_ms: self.held_ms(),
+            commits_waiting: u64::try_from(waiting).unwrap_or(u64::MAX),
+            ..self.server.counts.metrics()
+        })
+    }
 }
 
 impl Drop for PostgresStore {
@@ -389,6 +401,7 @@ impl Opening {
             timeline: claim.timeline,
             promotion,
             is_untouched: claim.head == 0,
+            epoch: u64::try_from(claim.epoch).unwrap_or(0),
             background,
         }
     }

@@ -171,6 +171,9 @@ impl Writer {
                 (Landing::Done, _) => {
                     for job in jobs {
                         let verdict = job.verdict();
+                        if verdict.is_ok() {
+                            self.server.counts.committed(job.since.elapsed());
+                        }
                         job.answer(verdict);
                     }
                 }
@@ -191,6 +194,7 @@ impl Writer {
                 }
                 (Landing::Failed { why, .. }, _) => {
                     for job in jobs {
+                        self.server.counts.commits_failed.add();
                         job.answer(Err(why.clone()));
                     }
                 }
@@ -264,7 +268,11 @@ impl Writer {
     async fn attempt(&mut self, work: &Work<'_>, was_sent: bool) -> Result<Appended, Trouble> {
         let connection = match self.connection.take().filter(Connection::seems_open) {
             Some(open) => open,
-            None => self.server.connect_checked().await.map_err(Trouble::Again)?,
+            None => {
+                let made = self.server.connect_checked().await.map_err(Trouble::Again)?;
+                self.server.counts.reconnects.add();
+                made
+            }
         };
         let fence = Fence { nonce: self.lease.nonce(), head: self.head };
         let limit = self.server.append_max() + transfer(work.bytes());
@@ -286,12 +294,14 @@ impl Writer {
         let status = self.lease.status(&connection.client).await;
         let status = status.map_err(|trouble| Trouble::Again(trouble.into_error()))?;
         if let Some(detail) = status.lost {
+            self.server.counts.fenced_writes.add();
             return Err(Trouble::Final(self.lease.lose(detail)));
         }
         if was_sent && status.head == self.head.saturating_add(1) {
             return Ok(Appended::Moved);
         }
         if status.head != self.head {
+            self.server.counts.fenced_writes.add();
             let detail = format!("its head is {} instead of {}", status.head, self.head);
             return Err(Trouble::Final(self.lease.lose(detail)));
         }
@@ -301,6 +311,8 @@ impl Writer {
         if !status.is_durable {
             return Err(Trouble::Again(not_durable(&self.server.place)));
         }
+        // Nothing but the lease is left as the reason, which the other task may have renewed since.
+        self.server.counts.fenced_writes.add();
         if !status.is_in_time {
             let renewed = self.lease.renew(&connection.client).await;
             renewed.map_err(|trouble| Trouble::Again(trouble.into_error()))?;

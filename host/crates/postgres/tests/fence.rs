@@ -13,6 +13,7 @@ use longhaul_core::store::{Store as _, StoreError};
 use longhaul_postgres::{LeaseLost, PostgresConfig, PostgresOptions, PostgresStore, Waiting};
 use peer::{Peer, ROLE};
 use rustix::process::Signal;
+use server::sql::Session;
 use server::{PostgresServer, wait};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -207,6 +208,56 @@ fn of_several_that_open_a_new_store_at_once_one_gets_it() {
     for refused in refusals {
         assert!(matches!(stores::refusal(refused), StoreError::Held { .. }));
     }
+}
+
+/// Long leases, so that nothing is renewed but what a commit renews.
+#[test]
+fn a_store_counts_its_commits_what_came_after_its_lease_and_connections_that_broke() {
+    let server = PostgresServer::shared();
+    let url = server.database();
+    let (config, database) = (stores::config(&url), url.rsplit('/').next().unwrap());
+    drop(stores::open(&config, "before"));
+    let store = stores::open(&config, "a");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let commit = |number| runtime.block_on(store.commit(batch("a", number)));
+    let metrics = || store.metrics().expect("a store on a server");
+    (0..3).for_each(|number| commit(number).unwrap());
+    let conflict = commit(0).unwrap_err();
+    assert!(matches!(conflict, StoreError::Conflict { .. }), "{conflict}");
+    let told = metrics();
+    assert_eq!((told.epoch, told.commits.count(), told.commits_failed, told.commits_waiting), (2, 3, 0, 0));
+    assert_eq!((told.fenced_writes, told.reconnects, told.lease_renewals), (0, 0, 0));
+    assert!(told.commits.total_micros > 0);
+
+    let mut session = Session::open(server.port, "longhaul", database).unwrap_or_else(|error| panic!("{error}"));
+    let over = "set lease_until = clock_timestamp() - interval '1 second'";
+    session.ask(&format!("update {}.owner {over}", config.schema)).unwrap_or_else(|error| panic!("{error}"));
+    commit(3).unwrap();
+    let told = metrics();
+    assert_eq!((told.commits.count(), told.fenced_writes, told.lease_renewals, told.reconnects), (4, 1, 1, 0));
+
+    server.ask(&format!(
+        "select pg_terminate_backend(pid, 60000) from pg_stat_activity \
+         where datname = '{database}' and application_name = 'longhaul'"
+    ));
+    commit(4).unwrap();
+    let told = metrics();
+    assert_eq!((told.commits.count(), told.fenced_writes, told.reconnects), (5, 1, 1));
+}
+
+#[test]
+fn renewals_of_a_lease_are_counted_and_so_are_those_that_fail() {
+    let (server, config) = store();
+    let store = stores::open(&config, "a");
+    let metrics = || store.metrics().expect("a store on a server");
+    wait("the lease is renewed", || metrics().lease_renewals > 0 && metrics().lease_left_ms > 0);
+    assert!(metrics().lease_left_ms <= SHORT_MS);
+    let rename = |from: &str, to: &str| server.ask(&format!("alter table {}.{from} rename to {to}", config.schema));
+    rename("owner", "away");
+    wait("a renewal fails", || metrics().lease_renewals_failed > 0);
+    let renewed = metrics().lease_renewals;
+    rename("away", "owner");
+    wait("the lease is renewed again", || metrics().lease_renewals > renewed);
 }
 
 /// A store whose process was killed.

@@ -8,7 +8,9 @@ use crate::{ledger, long_lock, sums};
 use longhaul_core::Digest;
 use longhaul_core::RunId;
 use longhaul_core::fault;
-use longhaul_core::store::{Batch, CollectedContent, Key, Names, Op, ReadTotals, Row, Store, StoreError, Table};
+use longhaul_core::store::{
+    Batch, CollectedContent, Key, Names, Op, ReadTotals, Row, Store, StoreError, StoreMetrics, Table,
+};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -157,6 +159,10 @@ impl Store for ChangeTrackingStore {
 
     fn lease_left_ms(&self) -> Option<u64> {
         self.store.lease_left_ms()
+    }
+
+    fn metrics(&self) -> Option<StoreMetrics> {
+        self.store.metrics()
     }
 }
 
