@@ -4,6 +4,7 @@ use crate::common::lab::Lab;
 use crate::common::python::{python, site};
 use crate::common::{self, repository};
 use crate::{kubernetes, list, passing};
+use longhaul_config::server::ServerSettings;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -140,16 +141,21 @@ fn the_container_file_names_what_is_there() {
 
 #[test]
 fn the_settings_of_the_composed_servers_are_what_the_program_reads() {
-    let text = fs::read_to_string(repository().join("packaging/compose.yml")).expect("there");
-    let (_, settings) = text.split_once("    content: |\n").expect("the settings stand in the file");
-    let settings: String =
-        settings.lines().map_while(|line| line.strip_prefix("      ")).map(|line| format!("{line}\n")).collect();
-    let folder = tempfile::tempdir().expect("a directory");
-    fs::write(folder.path().join("server.toml"), settings).expect("ours");
-    let store = longhaul_config::server::store(folder.path()).expect("in order").expect("a database");
-    let variable = store.password_env.expect("a password");
-    assert_eq!(text.matches(&format!("${{{variable}:?}}")).count(), 2, "both sides have the password");
-    assert!(store.url.contains("@database/") && text.contains("\n  database:\n    image: postgres:"), "{}", store.url);
+    let composed = composed();
+    for name in ["alpha", "beta"] {
+        let service = &composed["services"][name];
+        let source = service["configs"][0]["source"].as_str().expect("a name");
+        let settings = composed["configs"][source]["content"].as_str().expect("settings");
+        let folder = tempfile::tempdir().expect("a directory");
+        fs::write(folder.path().join("server.toml"), settings).expect("ours");
+        let store = longhaul_config::server::store(folder.path()).expect("in order").expect("a database");
+        let server = ServerSettings::read(folder.path()).expect("in order");
+        let url = server.server_url().expect("the other one forwards to it");
+        assert_eq!(url.as_str(), format!("http://{name}:7717"));
+        let password = &service["environment"][store.password_env.expect("a password")];
+        assert_eq!(password, &composed["services"]["database"]["environment"]["POSTGRES_PASSWORD"], "both sides have it");
+        assert!(store.url.contains("@database/"), "{}", store.url);
+    }
 }
 
 /// The compose file as it is read, with its aliases in their places.
@@ -179,6 +185,7 @@ fn the_composed_servers_name_what_is_there_and_have_data_directories_of_their_ow
         for config in service["configs"].as_array().into_iter().flatten() {
             let source = config["source"].as_str().expect("a name");
             assert!(composed["configs"][source]["content"].is_string(), "{name}: {source}");
+            assert_eq!(source, name, "each has its own settings");
         }
     }
     volumes.sort();
