@@ -153,7 +153,10 @@ fn the_settings_of_the_composed_servers_are_what_the_program_reads() {
         let url = server.server_url().expect("the other one forwards to it");
         assert_eq!(url.as_str(), format!("http://{name}:7717"));
         let password = &service["environment"][store.password_env.expect("a password")];
-        assert_eq!(password, &composed["services"]["database"]["environment"]["POSTGRES_PASSWORD"], "both sides have it");
+        assert_eq!(
+            password, &composed["services"]["database"]["environment"]["POSTGRES_PASSWORD"],
+            "both sides have it"
+        );
         assert!(store.url.contains("@database/"), "{}", store.url);
     }
 }
