@@ -133,8 +133,14 @@ impl OperationCall {
     }
 }
 
-/// Carries out the operation of one name: reads its request, and writes its response.
-pub type Handler<T> = for<'a> fn(&'a T, Value) -> PendingResponse<'a>;
+/// The operation of one name, with its request and its response as JSON.
+pub struct Handler<T> {
+    /// Reads a request and writes it as its type does. JSON has several forms of one request: a type is also read from
+    /// the list of its fields, and knows no others than its own. Whoever looks at a request looks at this form.
+    pub normal: fn(Value) -> fault::Result<Value>,
+    /// Carries a request out.
+    pub carry_out: for<'a> fn(&'a T, Value) -> PendingResponse<'a>,
+}
 
 /// The response of an operation that is being carried out.
 pub type PendingResponse<'a> = Pin<Box<dyn Future<Output = fault::Result<Value>> + Send + 'a>>;
@@ -145,6 +151,11 @@ fn in_json<O: Operation, T: Transport>(transport: &T, request: Value) -> Pending
         let request: O = serde_json::from_value(request).map_err(not_understood)?;
         Ok(serde_json::to_value(transport.call(request).await?)?)
     })
+}
+
+fn normal<O: Operation>(request: Value) -> fault::Result<Value> {
+    let request: O = serde_json::from_value(request).map_err(not_understood)?;
+    Ok(serde_json::to_value(request)?)
 }
 
 /// The error of a client or an owner that does not understand the other, as after an update.
@@ -193,7 +204,9 @@ macro_rules! operations {
             /// The handler of the operation of a name, if it is one of these.
             fn handler<T: Transport>(name: &str) -> Option<Handler<T>> {
                 match name {
-                    $(stringify!($method) => Some(in_json::<$request, T> as Handler<T>),)+
+                    $(stringify!($method) => {
+                        Some(Handler { normal: normal::<$request>, carry_out: in_json::<$request, T> })
+                    })+
                     _ => None,
                 }
             }

@@ -10,7 +10,7 @@
 use super::owner::{self, Owner};
 use longhaul_api::operations::{Handling, Operation, Transport};
 use longhaul_client::wire::OwnerGone;
-use longhaul_client::{Client, ServerClient, is_server_away};
+use longhaul_client::{Client, ServerClient, ServerGone, is_server_away};
 use longhaul_core::fault::{self, Fault};
 use longhaul_home::Home;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,12 @@ pub const SERVER_PAUSE: Duration = Duration::from_secs(1);
 pub fn pause_after(error: &Fault) -> Option<Duration> {
     let after_owner = error.is::<OwnerGone>().then_some(OWNER_PAUSE);
     after_owner.or_else(|| is_server_away(error).then_some(SERVER_PAUSE))
+}
+
+/// True when an operation may be asked for once more after an error. A network breaks more often than an owner ends, so
+/// what a server may have done already is asked for again only where it changes nothing.
+fn may_repeat<O: Operation>(error: &Fault) -> bool {
+    O::HANDLING == Handling::Look || !error.is::<ServerGone>()
 }
 
 /// The place of the service that a command asks.
@@ -132,7 +138,8 @@ impl CommandClient {
         loop {
             let answered = self.call_now(request.clone()).await;
             tries -= 1;
-            let pause = answered.as_ref().err().and_then(pause_after).filter(|_| tries > 0);
+            let pause = answered.as_ref().err().filter(|error| may_repeat::<O>(error)).and_then(pause_after);
+            let pause = pause.filter(|_| tries > 0);
             let Some(pause) = pause else { return answered };
             self.let_go_of_other_owner();
             tokio::time::sleep(pause).await;

@@ -86,7 +86,7 @@ async fn answer(stream: UnixStream, service: &Arc<Service>, token: &str) {
 async fn carry_out(service: &Arc<Service>, OperationCall { name, request }: OperationCall) -> fault::Result<Value> {
     let service = InProcess(Arc::clone(service));
     match handler::<InProcess>(&name) {
-        Some(handle) => handle(&service, request).await,
+        Some(handler) => (handler.carry_out)(&service, request).await,
         None => {
             Err(Fault::msg(format!("there is no operation `{}`; {OTHER_VERSIONS}", printable(&name, NAME_BYTES_MAX))))
         }

@@ -5,8 +5,9 @@
 //! page, are checked here. A request is forwarded once, no redirect is followed, and no proxy of the environment is
 //! used. No answer names the other server: nobody is asked for a token here.
 
-use super::gate::{check_place, is_safe};
+use super::gate::{admit, check_place, is_safe};
 use super::problem::Problem;
+use super::rate::{ClientIdentity, RateLimiter};
 use super::sse;
 use axum::response::Response;
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::OnceLock;
 use std::task::{Context, Poll};
@@ -70,6 +72,8 @@ type Cause = Box<dyn Error + Send + Sync>;
 /// Forwards requests.
 pub(super) struct Forwarder {
     settings: ServerSettings,
+    /// The rates of addresses. The other server sees this machine's address for all clients without a token.
+    rates: RateLimiter,
     /// The address of the server that has the state. Its sender is dropped once that is this one.
     holder: watch::Receiver<Option<ServerUrl>>,
     /// Becomes true when this server stops.
@@ -85,15 +89,21 @@ impl Forwarder {
         holder: watch::Receiver<Option<ServerUrl>>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        Self { settings, holder, stop, clients: [const { OnceLock::new() }; 2] }
+        Self { settings, rates: RateLimiter::default(), holder, stop, clients: [const { OnceLock::new() }; 2] }
     }
 
     /// The response of the server that has the state. `id` is that of the request here.
     ///
     /// # Errors
     /// For a request that is refused here, and where no answer comes.
-    pub(super) async fn forward(&self, request: Request<Incoming>, id: &str) -> Result<Response, Problem> {
+    pub(super) async fn forward(
+        &self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+        id: &str,
+    ) -> Result<Response, Problem> {
         check_place(&self.settings, &request)?;
+        admit(&self.rates, ClientIdentity::Address(peer.ip()), &self.settings)?;
         if request.headers().contains_key(FORWARDED_BY) {
             let detail = "another server forwarded this request, and this one stands by, too; try again, and where this \
                           stays so, see that `url` in [server] of server.toml names each server itself";

@@ -5,7 +5,7 @@
 //! a token.
 
 use super::problem::Problem;
-use super::rate::{ClientIdentity, RateLimit};
+use super::rate::{ClientIdentity, RateLimit, RateLimiter};
 use super::state::AppState;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -82,11 +82,16 @@ pub fn enter(state: &AppState, peer: SocketAddr, request: &Request<Body>) -> Res
         Ok(Caller::Holder { token, .. }) => ClientIdentity::Token(token.name.clone()),
         _ => ClientIdentity::Address(peer.ip()),
     };
-    state.rates.take(who, RateLimit::from(&*state.settings()), Instant::now()).map_err(|wait| {
+    admit(&state.rates, who, &state.settings())?;
+    caller
+}
+
+/// Counts a request of a client, or refuses it.
+pub fn admit(rates: &RateLimiter, who: ClientIdentity, settings: &ServerSettings) -> Result<(), Problem> {
+    rates.take(who, RateLimit::from(settings), Instant::now()).map_err(|wait| {
         let detail = "more requests than requests_per_second in [server] of server.toml allows; come again later";
         Problem::later(StatusCode::TOO_MANY_REQUESTS, wait, detail)
-    })?;
-    caller
+    })
 }
 
 /// Refuses a request to a host that is no name of this server, and changes by pages of other origins.

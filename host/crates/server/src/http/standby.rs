@@ -70,7 +70,7 @@ async fn answer(forwarder: &Forwarder, peer: SocketAddr, request: Request<Incomi
             let detail = "this server stands by, and another one has the state";
             Problem::later(StatusCode::SERVICE_UNAVAILABLE, RETRY_AFTER, detail).into_response()
         }
-        _ => forwarder.forward(request, id).await.unwrap_or_else(Problem::into_response),
+        _ => forwarder.forward(request, peer, id).await.unwrap_or_else(Problem::into_response),
     };
     let response = dressed(response, id);
     tracing::info!(request = id, %peer, %method, path, status = response.status().as_u16(), "answered as a standby");

@@ -10,16 +10,18 @@ use super::super::gate::{By, Caller};
 use super::super::input::{BodyLimits, PageParams, Query, json_within};
 use super::super::problem::Problem;
 use super::super::reply::{ApiResult, Out, Page};
-use super::super::state::{Place, SharedState};
+use super::super::state::{Place, SharedState, place};
 use super::exec::{MEMORY_BYTES_MAX, TIMEOUT_MS_MAX};
 use super::graphs::{changeable, room};
+use super::knowledge::expect_no_project;
 use super::projects::{self, PageQuery};
 use axum::extract::{Path, Request, State};
 use http::StatusCode;
-use longhaul_api::operations::{Handler, OTHER_VERSIONS, handler, names};
+use longhaul_api::features::AcceptProposal;
+use longhaul_api::operations::{Handler, OTHER_VERSIONS, Operation as _, handler, names};
 use longhaul_api::tokens::TokenScope;
 use longhaul_client::wire::CALL_BYTES_MAX;
-use longhaul_core::fault::FaultCode;
+use longhaul_core::fault::{Fault, FaultCode};
 use longhaul_core::graph::StepEnvironment;
 use longhaul_core::text::printable;
 use longhaul_service::InProcess;
@@ -88,19 +90,43 @@ pub async fn call(
     Path(name): Path<String>,
     request: Request,
 ) -> ApiResult<Value> {
-    let Some(handle) = handler::<InProcess>(&name) else {
+    let Some(handler) = handler::<InProcess>(&name) else {
         let detail = format!("there is no operation `{}`; {OTHER_VERSIONS}", printable(&name, NAME_BYTES_MAX));
         return Err(Problem::unknown(detail));
     };
     // Before the body is read: only whoever may import sends a large one.
     let rule = expect_callable(&caller, &name)?;
     let request: Value = json_within(request, limits(&state, &name)).await?;
+    // What is looked at is what is carried out, in the one form in which every field has its name.
+    let request = (handler.normal)(request).map_err(not_understood)?;
     expect_paths(&state, &caller, &request).await?;
     if rule == CallRule::Graph {
         expect_graph(&state, &caller, &name, &request).await?;
     }
-    let place = if RUNS_CODE.contains(&name.as_str()) { Some(room(&state)?) } else { None };
-    carry_out(&state, handle, request, place).await.map(Out)
+    if name == AcceptProposal::NAME {
+        let AcceptProposal { run, proposal } =
+            serde_json::from_value(request.clone()).map_err(|error| not_understood(Fault::msg(error.to_string())))?;
+        expect_no_project(&state, run, &proposal).await?;
+    }
+    let job = if RUNS_CODE.contains(&name.as_str()) { Some(room(&state)?) } else { None };
+    carry_out(&state, handler, request, (call_room(&state)?, job)).await.map(Out)
+}
+
+/// Takes a place for a call, which goes on when its client has left.
+fn call_room(state: &SharedState) -> Result<Place, Problem> {
+    let most = state.settings().connections_max;
+    let full = || {
+        let detail = format!(
+            "{most} operations are carried out, which is connections_max in [server] of server.toml; come again"
+        );
+        Problem::later(StatusCode::SERVICE_UNAVAILABLE, Duration::from_secs(1), detail)
+    };
+    place(state, most, |state| &state.calls).ok_or_else(full)
+}
+
+/// The service gives each error a code, so one without did not come to it: the request is not understood.
+fn not_understood(fault: Fault) -> Problem {
+    Problem::for_command(fault.or_code(FaultCode::Invalid))
 }
 
 /// Refuses an operation that is withheld, and a caller without its scope.
@@ -148,37 +174,38 @@ async fn expect_paths(state: &SharedState, caller: &Caller, request: &Value) -> 
     Ok(())
 }
 
-/// Refuses a graph whose steps see more, or use more, than the scope of the caller allows. What cannot be read is told
-/// by whoever carries the operation out.
+/// Refuses a graph whose steps see more, or use more, than the scope of the caller allows. One that cannot be read takes
+/// all scopes.
 async fn expect_graph(state: &SharedState, caller: &Caller, name: &str, request: &Value) -> Result<(), Problem> {
     if name == "create_graph" {
         let environment = request.get("surroundings").cloned().map(serde_json::from_value::<StepEnvironment>);
-        let Some(Ok(StepEnvironment { directories, hosts, limits })) = environment else { return Ok(()) };
+        let Some(Ok(StepEnvironment { directories, hosts, limits })) = environment else {
+            return caller.expect(TokenScope::Admin);
+        };
         let is_large = limits.timeout_ms > TIMEOUT_MS_MAX || limits.memory_bytes_max > MEMORY_BYTES_MAX;
         let is_plain = directories.is_empty() && hosts.is_empty() && !is_large;
         return if is_plain { Ok(()) } else { caller.expect(TokenScope::Admin) };
     }
     match request.get("name").and_then(Value::as_str) {
         Some(graph) => changeable(state, caller, graph).await.map(drop),
-        None => Ok(()),
+        None => caller.expect(TokenScope::Admin),
     }
 }
 
 /// Carries an operation out, in a task of its own: a client that goes away stops it no more than one of the socket.
 async fn carry_out(
     state: &SharedState,
-    handle: Handler<InProcess>,
+    handler: Handler<InProcess>,
     request: Value,
-    place: Option<Place>,
+    places: (Place, Option<Place>),
 ) -> Result<Value, Problem> {
     let service = InProcess(Arc::clone(&state.service));
     let answered = tokio::spawn(async move {
-        let _place = place;
-        handle(&service, request).await
+        let _places = places;
+        (handler.carry_out)(&service, request).await
     });
     let answered = answered.await.map_err(|_| Problem::internal())?;
-    // The service gives each error a code, so one without did not come to it: the request is not understood.
-    answered.map_err(|fault| Problem::for_command(fault.or_code(FaultCode::Invalid)))
+    answered.map_err(not_understood)
 }
 
 #[cfg(test)]
@@ -191,6 +218,7 @@ mod tests {
     use longhaul_api::runs::{BeginRun, RunRef, ShowRun};
     use longhaul_api::upkeep::WriteBackup;
     use longhaul_models::set::ModelOptions;
+    use serde_json::json;
     use std::path::PathBuf;
 
     /// The paths of a request that are looked at.
@@ -198,6 +226,20 @@ mod tests {
         let request = OperationCall::of(request).expect("it is written").request;
         let found = DIRECTORIES.iter().chain(FILES).filter_map(|at| request.pointer(at)?.as_str());
         found.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_list_of_fields_is_looked_at_as_the_fields_that_it_names() {
+        let normal = |name: &str, request| (handler::<InProcess>(name).expect("known").normal)(request);
+        let as_list = normal("trust_status", json!(["/somewhere"])).expect("it is read");
+        assert_eq!(as_list.pointer("/directory"), Some(&json!("/somewhere")));
+        let nested = json!({
+            "directory": "/project", "models": ["/read", "/written"], "plan": null, "plan_only": false, "sessions": null,
+            "again": false,
+        });
+        let nested = normal("begin_run", nested).expect("it is read");
+        assert_eq!(FILES.iter().filter(|at| nested.pointer(at).is_some_and(Value::is_string)).count(), 2, "{nested}");
+        assert!(normal("trust_status", json!({ "elsewhere": "/somewhere" })).is_err());
     }
 
     #[test]
