@@ -260,6 +260,34 @@ fn a_command_of_this_machine_is_refused_and_so_is_a_project_that_nobody_named() 
     assert!(!there.lab.path("no-home").exists(), "no data directory is made");
 }
 
+/// A path or a graph is looked at in whatever form it is written: the list of the fields of a type is one, too.
+#[test]
+fn no_form_of_a_request_names_what_its_token_may_not() {
+    let mut there = Elsewhere::new();
+    there.web.token = token(&there.lab, "runs", &["--scope", "run"]);
+    let other = there.lab.path("elsewhere").display().to_string();
+    let directory = json!({ "guest": "/w", "host": other, "access": "read" });
+    let environment = json!({ "directories": [directory] });
+    let steps = json!([["s", "1"]]);
+    let run = json!({
+        "directory": there.lab.project(), "models": ["/read", "/written"], "plan": null, "plan_only": false,
+        "sessions": null, "again": false,
+    });
+    let graph = json!({ "name": "x", "language": "python", "surroundings": environment, "steps": steps, "token": "" });
+    for (name, request) in [
+        ("trust_status", json!({ "directory": other })),
+        ("trust_status", json!([other])),
+        ("begin_run", run),
+        ("create_graph", graph),
+        ("create_graph", json!(["x", "python", environment, steps, ""])),
+    ] {
+        let answered = there.web.post(&format!("/api/v1/operations/{name}"), &request);
+        assert_eq!(answered.status, 403, "{name} {request}: {}", answered.body);
+    }
+    let listed = there.web.get("/api/v1/graphs").expect(200).json();
+    assert_eq!(listed["items"], json!([]), "nothing was made");
+}
+
 #[test]
 fn an_operation_that_is_withheld_or_unknown_is_refused_whatever_the_token() {
     let there = Elsewhere::new();
