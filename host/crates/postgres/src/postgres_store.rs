@@ -114,11 +114,14 @@ impl PostgresStore {
     ) -> Result<Self, StoreError> {
         let opening = Opening::new(config, variable, options)?;
         let of_server = |error: StoreError| (Waiting::Server { detail: error.to_string() }, error);
-        let mut has_waited = false;
+        let (mut has_waited, mut was_held) = (false, false);
         loop {
-            let (reason, error) = match opening.attempt() {
+            let (reason, error) = match opening.attempt(was_held) {
                 Ok(Claimed::Ours(owned)) => return Ok(opening.finish(owned)),
-                Ok(Claimed::Others(reason)) => (reason, opening.server.place.held()),
+                Ok(Claimed::Others(reason)) => {
+                    was_held = true;
+                    (reason, opening.server.place.held())
+                }
                 // In the middle of a failover a server is a replica for a moment, or takes nobody: whoever stands by
                 // outlives that.
                 Err(Trouble::Final(error @ StoreError::Refused { .. })) if has_waited => of_server(error),
@@ -368,10 +371,11 @@ impl Opening {
         Ok(Self { server, names, lease, options, connections_max: config.connections_max, background })
     }
 
-    fn attempt(&self) -> Result<Claimed<Owned>, Trouble> {
+    /// Tries to claim the store. `was_held`: there was one, so that none is made.
+    fn attempt(&self, was_held: bool) -> Result<Claimed<Owned>, Trouble> {
         let (server, names, lease) = (Arc::clone(&self.server), self.names.clone(), Arc::clone(&self.lease));
         let holder = self.options.holder.clone();
-        let claimed = self.background.wait(async move { claim(&server, &names, &lease, &holder).await });
+        let claimed = self.background.wait(async move { claim(&server, &names, &lease, &holder, was_held).await });
         claimed.unwrap_or_else(|| Err(Trouble::Final(self.server.place.failed("its thread ended"))))
     }
 
@@ -407,8 +411,15 @@ impl Opening {
     }
 }
 
-/// Makes the tables if there are none, and claims the store. Steps that older tables lack are taken by their owner.
-async fn claim(server: &Server, names: &Names, lease: &Lease, holder: &Holder) -> Result<Claimed<Owned>, Trouble> {
+/// Makes the tables if there are none, and claims the store. Steps that older tables lack are taken by their owner. Tables
+/// that were there and are gone are not made: they are about to be restored.
+async fn claim(
+    server: &Server,
+    names: &Names,
+    lease: &Lease,
+    holder: &Holder,
+    was_held: bool,
+) -> Result<Claimed<Owned>, Trouble> {
     let connection = server.connect_to_any().await.map_err(Trouble::of_connection)?;
     server.facts(&connection).await.map_err(Trouble::of_connection)?.check(&server.place).map_err(Trouble::Final)?;
     let found = server.bounded(server.statement_max, names.format(&connection.client)).await?;
@@ -416,6 +427,9 @@ async fn claim(server: &Server, names: &Names, lease: &Lease, holder: &Holder) -
         return Err(Trouble::Final(refused));
     }
     if found.is_none() {
+        if was_held {
+            return Err(Trouble::Again(server.place.unreachable("its tables are gone, as during a restore")));
+        }
         server.bounded(server.statement_max, names.migrate(&connection.client, 0)).await?;
     }
     let claim = match lease.claim(&connection.client, holder).await? {

@@ -31,7 +31,7 @@ pub(crate) struct Reader {
     idle: Mutex<Vec<Connection>>,
     places: Semaphore,
     connections_max: u32,
-    /// True from a read that waited in vain for a connection to the next one that is answered.
+    /// True from a read that waited in vain for a connection to the next connection or answer.
     is_away: AtomicBool,
     /// Held by the read that asks a server that is away.
     probe: tokio::sync::Mutex<()>,
@@ -228,10 +228,6 @@ impl Reader {
         self.lease.check()?;
         let Ok(_probe) = self.probe.try_lock() else { return Err(self.away()) };
         let found = self.try_rows(text, params).await;
-        if !matches!(&found, Err(Trouble::Again(StoreError::Unreachable { .. }) | Trouble::Unknown(_))) {
-            self.is_away.store(false, Ordering::Relaxed);
-            tracing::info!("the server of the store is back");
-        }
         found.map_err(Trouble::into_error)
     }
 
@@ -254,16 +250,25 @@ impl Reader {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
+    fn end_outage(&self) {
+        if self.is_away.swap(false, Ordering::Relaxed) {
+            tracing::info!("the server of the store is back");
+        }
+    }
+
     async fn try_rows(&self, text: &str, params: &[Param<'_>]) -> Result<Vec<tokio_postgres::Row>, Trouble> {
         let connection = match self.take() {
             Some(idle) => idle,
             None => {
                 let made = self.server.connect().await.map_err(Trouble::of_connection)?;
                 self.lease.expect_server(&made.client).await?;
+                // However long the statement takes.
+                self.end_outage();
                 made
             }
         };
         let rows = self.server.bounded(self.server.statement_max, connection.client.query_typed(text, params)).await?;
+        self.end_outage();
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         Ok(rows)
     }

@@ -194,6 +194,28 @@ fn a_second_process_is_refused_and_may_give_up_waiting() {
     stores::open(&config, "second");
 }
 
+/// As while a dump is restored: tables that are made meanwhile would be in its way, or taken for the state.
+#[test]
+fn who_waits_makes_no_tables_in_the_place_of_those_that_were_there() {
+    let server = PostgresServer::shared();
+    let config = stores::config(&server.url());
+    let _first = stores::open(&config, "first");
+    let mut waits = Vec::new();
+    let given_up =
+        PostgresStore::wait_and_open(&config, &|_| None, Losses::default().options("second"), &mut |waiting| {
+            waits.push(waiting.to_string());
+            if waits.len() > 1 {
+                return ControlFlow::Break(());
+            }
+            server.ask(&format!("drop schema {} cascade", config.schema));
+            ControlFlow::Continue(())
+        });
+    assert!(matches!(stores::refusal(given_up), StoreError::Unreachable { .. }));
+    assert!(waits.last().is_some_and(|waiting| waiting.contains("its tables are gone")), "{waits:?}");
+    let made = format!("select count(*) from pg_namespace where nspname = '{}'", config.schema);
+    assert_eq!(server.value(&made), "0");
+}
+
 /// The first one also makes the tables.
 #[test]
 fn of_several_that_open_a_new_store_at_once_one_gets_it() {

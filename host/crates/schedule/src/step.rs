@@ -338,7 +338,10 @@ fn in_doubt(state: &mut SchedulerState, id: &TaskId, error: String, now_ms: u64,
         TaskStatus::Pending | TaskStatus::Completed | TaskStatus::Failed => return,
     }
     task.end(AttemptOutcome::Failed { error, retryable: false }, now_ms);
-    leave(state, id, now_ms, actions);
+    // What follows it may have been started by its real end, and waits with it for a person.
+    if let Some(task) = state.tasks.remove(id) {
+        actions.push(SchedulerAction::Ended(task));
+    }
 }
 
 /// Removes a task that has ended for good, and starts those that follow it.

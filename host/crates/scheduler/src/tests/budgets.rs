@@ -2,7 +2,7 @@
 
 use super::*;
 use longhaul_records::commit_loss::{self, OpenedStore};
-use longhaul_schedule::{AttemptOutcome, RetryBackoff, TaskFailure, TaskStatus};
+use longhaul_schedule::{AttemptOutcome, RetryBackoff, TaskFailure, TaskStatus, When};
 
 /// The rows of a data directory, over which one process follows another.
 struct Rows {
@@ -181,7 +181,10 @@ async fn a_task_that_ran_before_a_failover_of_the_database_is_tried_again_by_a_p
     let rows = Rows::with(counting());
     let bench = rows.process();
     bench.add("a").await;
+    bench.add("b").await;
     bench.put(by_hand("s", "a", 3)).await;
+    let follows = Trigger::After { agent: "a".to_owned(), when: When::Always };
+    bench.put(Schedule::new(name("after"), name("b"), follows)).await;
     let id = bench.scheduler_service.run_now(name("s")).await.expect("a task").id;
     drop(bench);
     fail_over(&rows.store).await;
@@ -191,7 +194,7 @@ async fn a_task_that_ran_before_a_failover_of_the_database_is_tried_again_by_a_p
     let why = task.attempts[0].result.clone().and_then(|result| result.error_message).expect("a reason");
     assert!(why.contains("timeline 1 to 2") && why.ends_with(&format!("longhaul schedule retry {id}")), "{why}");
     bench.pass(MINUTE).await;
-    assert_eq!(rows.agent_executor.executed.load(Ordering::SeqCst), 0);
+    assert_eq!(rows.agent_executor.executed.load(Ordering::SeqCst), 0, "what follows it waits, too");
     bench.scheduler_service.retry(id.as_str()).await.expect("a person may always retry");
     bench.pass(0).await;
     assert_eq!(bench.task(&id).await.status, TaskStatus::Completed);
