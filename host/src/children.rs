@@ -11,8 +11,8 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// If this process was started as a child of a run, does the child's work and ends the process. The `main` of a program
-/// that works on runs begins with this call, before there are other threads.
+/// Does the work of a child of a run and ends the process, if it was started as one. The `main` of a program that works
+/// on runs begins with this call, before there are other threads.
 ///
 /// A program that does not begin so starts no child of its own: `LONGHAUL_PROGRAM` names an installed `longhaul` then.
 pub fn run_child_if_asked() {

@@ -2,7 +2,7 @@
 //! something is not as it should be. Nothing is changed, and no process that works with the database is disturbed.
 
 use longhaul_api::wire::doctor::{CheckResult, CheckState};
-use longhaul_config::server;
+use longhaul_config::{ServerUrl, server};
 use longhaul_home::{Home, variable};
 use longhaul_postgres::{PostgresConfig, ServerReport, inspect};
 
@@ -108,10 +108,15 @@ fn clock(report: &ServerReport) -> CheckResult {
 fn holder(config: &PostgresConfig, report: &ServerReport) -> CheckResult {
     const WHAT: &str = "database holder";
     let commits = report.commits.unwrap_or(0);
+    let at = match report.holder_url.as_deref().map(ServerUrl::parse) {
+        None => String::new(),
+        Some(Some(url)) => format!(", at {url},"),
+        Some(None) => ", at an invalid address,".to_owned(),
+    };
     let said = match (&report.holder, report.lease_left_ms.unwrap_or(0)) {
         (None, _) => format!("nobody works with schema `{}`; it has {commits} commits", config.schema),
         (Some(holder), left @ 1..) => {
-            format!("{holder} works with it, for {left} ms without renewal; it has {commits} commits")
+            format!("{holder}{at} works with it, for {left} ms without renewal; it has {commits} commits")
         }
         (Some(holder), _) => format!("{holder} had it last, and its lease ran out; it has {commits} commits"),
     };
@@ -143,6 +148,7 @@ mod tests {
             format_found: Some(1),
             format_expected: 1,
             holder: Some("process 5 on a with /d".to_owned()),
+            holder_url: None,
             lease_left_ms: Some(7_000),
             commits: Some(12),
             epoch: Some(2),
@@ -189,5 +195,8 @@ mod tests {
         check(&|report| report.clock_skew_ms = -5_001, 3, less, "set one of them");
         check(&|report| report.holder = None, 4, fine, "nobody works with schema `longhaul`");
         check(&|report| report.lease_left_ms = Some(0), 4, fine, "its lease ran out");
+        let at = |url: &'static str| move |report: &mut ServerReport| report.holder_url = Some(url.to_owned());
+        check(&at("http://10.0.0.2:7717"), 4, fine, "with /d, at http://10.0.0.2:7717, works with it");
+        check(&at("http://me@h/"), 4, fine, "at an invalid address, works");
     }
 }

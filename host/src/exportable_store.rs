@@ -3,9 +3,12 @@
 //! The rows of such a copy have to be of one moment, and they are read in many pieces. Since one process alone writes,
 //! its commits wait until the copy is made. Everything else goes on.
 
+use crate::database_memory::MemoryKeeper;
 use longhaul_core::Digest;
 use longhaul_core::fault;
-use longhaul_core::store::{Batch, CollectedContent, Key, Names, ReadTotals, Row, Store, StoreError, Table};
+use longhaul_core::store::{
+    Batch, CollectedContent, Key, Names, ReadTotals, Row, Store, StoreError, StoreMetrics, Table,
+};
 use longhaul_maintenance::transfer;
 use longhaul_store::STATE_FILE;
 use std::path::{Path, PathBuf};
@@ -22,12 +25,14 @@ pub(crate) struct ExportableStore {
     open_files: OpenFiles,
     /// Held by every commit, and exclusively by a copy.
     writing: Arc<RwLock<()>>,
+    /// Dropped after the store.
+    _memory: MemoryKeeper,
 }
 
 impl ExportableStore {
     /// Wraps a store that this process alone writes to.
-    pub(crate) fn new(store: Arc<dyn Store>, open_files: OpenFiles) -> Self {
-        Self { store, open_files, writing: Arc::default() }
+    pub(crate) fn new(store: Arc<dyn Store>, open_files: OpenFiles, memory: MemoryKeeper) -> Self {
+        Self { store, open_files, writing: Arc::default(), _memory: memory }
     }
 
     async fn export(&self, folder: &Path) -> fault::Result<ReadTotals> {
@@ -94,6 +99,10 @@ impl Store for ExportableStore {
 
     fn lease_left_ms(&self) -> Option<u64> {
         self.store.lease_left_ms()
+    }
+
+    fn metrics(&self) -> Option<StoreMetrics> {
+        self.store.metrics()
     }
 }
 

@@ -59,7 +59,7 @@
 //! its code, or an [`exec::ExecError`]; both say what to do. Modules that this page does not show are the program's own
 //! and change without notice.
 
-// What is printed goes through `cli::terminal`, which cleans it.
+// All output goes through `cli::terminal`, which cleans it.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 #[cfg(feature = "runs")]
@@ -68,6 +68,8 @@ pub mod ask;
 mod children;
 #[cfg(feature = "server")]
 mod database_checks;
+#[cfg(feature = "runs")]
+mod database_memory;
 #[cfg(feature = "runs")]
 pub mod events;
 #[cfg(feature = "runs")]

@@ -4,7 +4,8 @@
 //! database gets a mark. Only after that the target can be used: a database loses the mark of an unfinished copy, and files
 //! come out of a folder of their own. So a kill leaves one usable store, or none and what to do. Nothing is written over.
 
-use crate::stores::{self, DATABASE_FILE, MOVED_FILE, OnLost};
+use crate::database_memory::{DATABASE_FILE, DatabaseMemory};
+use crate::stores::{self, MOVED_FILE, OnLost};
 use longhaul_api::upkeep::{MigrationReport, StoreKind};
 use longhaul_config::{Config, server};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
@@ -54,7 +55,7 @@ pub(crate) fn reopen(home: &Home, on_lost: &OnLost) -> fault::Result<String> {
         None => bail!(Fault::conflict(format!("the state of {} was not moved away; it is in use", config.address()))),
     }
     Handle::current().block_on(MigrationMark::clear(&store))?;
-    stores::remember(home, config)?;
+    remember(home, config)?;
     Ok(config.address())
 }
 
@@ -119,7 +120,7 @@ impl<'a> Migration<'a> {
         drop(source);
         rename(&files, &moved)?;
         self.crash.reach("migrate.after-set-aside");
-        stores::remember(self.home, config)?;
+        remember(self.home, config)?;
         Handle::current().block_on(MigrationMark::clear(&target))?;
         let home = home.display();
         let undo = format!(
@@ -142,7 +143,7 @@ impl<'a> Migration<'a> {
         stores::refuse_mark(&source, config)?;
         let (copied, runs_elsewhere) = self.copy_into(&folder, &source)?;
         self.crash.reach("migrate.after-copy");
-        // Before the files are in place: no other machine may go on with the database beside them.
+        // The mark comes before the files: no other machine may go on with the database beside them.
         let to = format!("`{}` on {}", files.display(), self.place.host);
         Handle::current().block_on(MigrationMark::Moved { to }.put(&source))?;
         self.crash.reach("migrate.after-mark");
@@ -191,6 +192,14 @@ impl<'a> Migration<'a> {
     fn database(&self) -> fault::Result<PostgresStore> {
         stores::database(self.home, &self.config, self.crash.hook(), self.on_lost)
     }
+}
+
+/// Has the data directory remember that its state is in this database.
+fn remember(home: &Home, config: &PostgresConfig) -> fault::Result<()> {
+    if DatabaseMemory::read(home)?.is_some_and(|known| known.is_of(config)) {
+        return Ok(());
+    }
+    DatabaseMemory::of(config).write(home, None)
 }
 
 fn refuse_existing(file: &Path) -> fault::Result<()> {

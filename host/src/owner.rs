@@ -9,6 +9,7 @@ use longhaul_api::wire::doctor::CheckResult;
 use longhaul_checkpoints::Snapshot;
 use longhaul_cli::{Exit, Owner, RunningScheduler, RunningServer, ServerStart, StandbyNotice, terminal};
 use longhaul_client::Client;
+use longhaul_config::ServerUrl;
 use longhaul_config::server::ServerSettings;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_home::Home;
@@ -39,22 +40,28 @@ impl Owner for ProgramOwner {
         wiring::open_or_lose(home, Some(project), end_when_lost()).await
     }
 
-    async fn own_soon(&self, home: &Home, listener: &TcpListener, on_standby: StandbyNotice) -> fault::Result<Client> {
-        let (wait, mut waits) = watch::channel(());
+    async fn own_soon(
+        &self,
+        home: &Home,
+        listener: &TcpListener,
+        settings: &ServerSettings,
+        on_standby: StandbyNotice,
+    ) -> fault::Result<Client> {
+        let (wait, mut waits) = watch::channel(None);
         let mut notice = Some(on_standby);
-        let on_wait = move |waits_for: &str| {
+        let on_wait = move |waits_for: &str, holder: Option<&ServerUrl>| {
             match notice.take() {
                 Some(on_standby) => on_standby(waits_for),
                 None => tracing::info!("standing by: {waits_for}"),
             }
-            wait.send_replace(());
+            wait.send_replace(holder.cloned());
         };
         let mut owning = std::pin::pin!(wiring::own_soon(home, end_when_lost(), on_wait));
         tokio::select! {
             owned = &mut owning => return owned,
             Ok(()) = waits.changed() => {}
         }
-        let standby = StandbyServer::start(listener)?;
+        let standby = StandbyServer::start(listener, settings.clone(), waits)?;
         let owned = owning.await;
         standby.stop().await;
         owned

@@ -4,19 +4,19 @@
 //! directory is refused with what to do: no store is opened empty beside state that is elsewhere. The copies from one kind
 //! of store to the other are made by `migration.rs`.
 
+use crate::database_memory::{DATABASE_FILE, DatabaseMemory, MemoryKeeper};
 use crate::exportable_store::ExportableStore;
-use longhaul_config::server;
+use longhaul_config::ServerUrl;
+use longhaul_config::server::{self, ServerSettings};
 use longhaul_core::crash::CrashHook;
-use longhaul_core::fault::{self, Context as _, Fault, bail};
+use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::store::{Store, StoreError};
 use longhaul_home::crash::CrashPoints;
-use longhaul_home::{Home, host_name, text_file, variable};
+use longhaul_home::{Home, host_name, random_id, variable};
 use longhaul_maintenance::transfer::MigrationMark;
 use longhaul_postgres::{Holder, LeaseLost, PostgresConfig, PostgresOptions, PostgresStore, Waiting};
-use longhaul_records::failover;
+use longhaul_records::commit_loss::{self, Noted, OpenedStore, SeenCommit};
 use longhaul_store::{RedbStore, STATE_FILE, StoreOptions};
-use serde_json::{Value, json};
-use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,14 +26,8 @@ use tokio::runtime::Handle;
 /// Longest wait for the files once the data directory is ours: its earlier owner may still be ending.
 const FILES_WAIT: Duration = Duration::from_secs(10);
 
-/// The file by which a data directory remembers the database that has its state.
-pub(crate) const DATABASE_FILE: &str = "state.postgres";
-
 /// The name of files whose state was moved away.
 pub(crate) const MOVED_FILE: &str = "state.redb.moved";
-
-/// Bytes of that file.
-const DATABASE_FILE_BYTES_MAX: u64 = 16 << 10;
 
 /// Called once when another process took over the database, with a sentence about it. What this process still does with
 /// the store is refused.
@@ -49,7 +43,7 @@ pub(crate) enum Location {
 
 /// The place of the state, by the settings. Refuses settings that the files and the memory of the directory contradict.
 pub(crate) fn location(home: &Home) -> fault::Result<Location> {
-    let (path, remembered) = (home.path().display(), remembered(home)?);
+    let (path, remembered) = (home.path().display(), DatabaseMemory::read(home)?);
     let has_files = home.path().join(STATE_FILE).exists();
     if remembered.is_none() && !has_files && home.path().join(MOVED_FILE).exists() {
         bail!(Fault::conflict(format!(
@@ -62,11 +56,11 @@ pub(crate) fn location(home: &Home) -> fault::Result<Location> {
         return match remembered {
             None => Ok(Location::Files),
             // The last step of a move back into files, which marks the database before.
-            Some(Remembered { address, schema, .. }) if has_files => bail!(Fault::conflict(format!(
+            Some(DatabaseMemory { address, schema, .. }) if has_files => bail!(Fault::conflict(format!(
                 "`{path}` has state in {STATE_FILE}, and remembers the database {address}, schema `{schema}`; if a move \
                  into files was cut off, remove `{path}/{DATABASE_FILE}`; else write [store] again, and move {STATE_FILE} away"
             ))),
-            Some(Remembered { address, schema, .. }) => bail!(Fault::conflict(format!(
+            Some(DatabaseMemory { address, schema, .. }) => bail!(Fault::conflict(format!(
                 "the state of `{path}` is in the database {address}, schema `{schema}`, and server.toml has no [store]; \
                  write it again, and to use files move the state first: longhaul store migrate --to redb"
             ))),
@@ -79,9 +73,10 @@ pub(crate) fn location(home: &Home) -> fault::Result<Location> {
             config.address()
         )));
     }
-    if let Some(Remembered { url, address, schema }) = remembered
-        && (url != config.url || schema != config.schema)
+    if let Some(memory) = &remembered
+        && !memory.is_of(&config)
     {
+        let DatabaseMemory { address, schema, .. } = memory;
         bail!(Fault::conflict(format!(
             "[store] of server.toml names {}, schema `{}`, and the state of `{path}` is in {address}, schema `{schema}`; \
              correct [store], or if the database moved, remove `{path}/{DATABASE_FILE}`",
@@ -96,34 +91,36 @@ pub(crate) fn location(home: &Home) -> fault::Result<Location> {
 pub(crate) fn open(home: &Home, crash: &CrashPoints, on_lost: &OnLost) -> fault::Result<Arc<dyn Store>> {
     match location(home)? {
         Location::Files => Ok(Arc::new(files_once_free(home, crash)?)),
-        Location::Database(config) => accepted(home, &config, database(home, &config, crash.hook(), on_lost)?),
+        Location::Database(config) => accepted(home, &config, database(home, &config, crash.hook(), on_lost)?, None),
     }
 }
 
-/// As [`open`], but waits while another process works with the database: `on_wait` is called with a clause about the
-/// reason, once for each new one.
+/// As [`open`] for a server, but waits while another process works with the database: `on_wait` is called with a clause
+/// about the reason, once for each new one, and with the address of the server that works where it is known.
 pub(crate) fn stand_by(
     home: &Home,
     crash: &CrashPoints,
     on_lost: &OnLost,
-    on_wait: &mut dyn FnMut(&str),
+    on_wait: &mut dyn FnMut(&str, Option<&ServerUrl>),
 ) -> fault::Result<Arc<dyn Store>> {
     let Location::Database(config) = location(home)? else { return open(home, crash, on_lost) };
-    let mut told = None;
-    let opened = PostgresStore::wait_and_open(
-        &config,
-        &variable,
-        options(home, crash.hook(), on_lost),
-        &mut |waiting: &Waiting| {
-            let reason = reason(&config, waiting);
-            if told.as_ref() != Some(&reason) {
-                on_wait(&reason);
-                told = Some(reason);
-            }
-            ControlFlow::Continue(())
-        },
-    );
-    accepted(home, &config, opened?)
+    let mut options = options(home, crash.hook(), on_lost);
+    options.holder.url = ServerSettings::read(home.path())?.server_url().map(|url| url.to_string());
+    let (mut told, mut holder_url, mut watched) = (None, None, None);
+    let opened = PostgresStore::wait_and_open(&config, &variable, options, &mut |waiting: &Waiting| {
+        // While the database does not answer, the server that worked may still do.
+        if let Waiting::Holder { commits, .. } = waiting {
+            holder_url = url_of(waiting);
+            watched = Some(*commits);
+        }
+        let reason = reason(&config, waiting);
+        if told.as_ref() != Some(&reason) {
+            on_wait(&reason, holder_url.as_ref());
+            told = Some(reason);
+        }
+        ControlFlow::Continue(())
+    });
+    accepted(home, &config, opened?, watched)
 }
 
 /// Opens the files in a directory, which are made if they do not exist.
@@ -165,11 +162,17 @@ pub(crate) fn database(
 }
 
 /// Refuses a database that is an end of a migration, or that lost the state of the directory, and remembers one that is
-/// taken into use.
-fn accepted(home: &Home, config: &PostgresConfig, store: PostgresStore) -> fault::Result<Arc<dyn Store>> {
+/// taken into use. `watched`: the number of commits when this process last saw it in the hands of another one.
+fn accepted(
+    home: &Home,
+    config: &PostgresConfig,
+    store: PostgresStore,
+    watched: Option<u64>,
+) -> fault::Result<Arc<dyn Store>> {
     refuse_mark(&store, config)?;
-    // The first use of a store commits the timeline below.
-    if store.is_untouched() && remembered(home)?.is_some() {
+    let known = DatabaseMemory::read(home)?;
+    // The first use of a store commits its history below.
+    if store.is_untouched() && known.is_some() {
         let path = home.path().display();
         bail!(Fault::conflict(format!(
             "{} has no state in schema `{}`, and `{path}` remembers its own there; restore it, or to begin with none remove \
@@ -178,21 +181,34 @@ fn accepted(home: &Home, config: &PostgresConfig, store: PostgresStore) -> fault
             config.schema
         )));
     }
-    note_failover(&store)?;
+    let remembered = known.as_ref().and_then(|known| known.seen.clone());
+    let history = note_loss(&store, remembered, watched)?;
     home.make_place()?;
-    remember(home, config)?;
+    let commits = store.commits();
+    let seen = SeenCommit { history: history.clone(), commits: commits.get() };
+    let memory = DatabaseMemory { seen: Some(seen), ..DatabaseMemory::of(config) };
+    memory.write(home, known.as_ref())?;
+    let keeper = MemoryKeeper::start(home, memory, history, commits)?;
     let open_files = |directory: &Path| Ok(Box::new(files(directory)?) as Box<dyn Store>);
-    Ok(Arc::new(ExportableStore::new(Arc::new(store), open_files)))
+    Ok(Arc::new(ExportableStore::new(Arc::new(store), open_files, keeper)))
 }
 
-/// Notes a failover of the database since it was used before: its runs wait for a person then.
-fn note_failover(store: &PostgresStore) -> fault::Result<()> {
-    let before = store.promotion().map(|promotion| promotion.from);
-    let noted = Handle::current().block_on(failover::note(store, store.timeline(), before))?;
-    if let Some((failover, runs)) = noted {
-        tracing::warn!(runs, "{failover}; runs that have not ended wait for `longhaul resume`");
+/// Notes a failover or a restore of the database since it was used before: its runs wait for a person then. Returns the
+/// id of its history.
+fn note_loss(store: &PostgresStore, remembered: Option<SeenCommit>, watched: Option<u64>) -> fault::Result<String> {
+    let opened = OpenedStore {
+        timeline: store.timeline(),
+        claimed_before: store.promotion().map(|promotion| promotion.from),
+        commits: store.commits().get(),
+        remembered,
+        watched,
+        fresh_id: random_id()?,
+    };
+    let Noted { history, loss } = Handle::current().block_on(commit_loss::note(store, &opened))?;
+    if let Some((loss, runs)) = loss {
+        tracing::warn!(runs, "{loss}; runs that have not ended wait for `longhaul resume`");
     }
-    Ok(())
+    Ok(history)
 }
 
 /// Refuses a database that is an end of a migration.
@@ -210,42 +226,6 @@ pub(crate) fn refuse_mark(store: &dyn Store, config: &PostgresConfig) -> fault::
     }
 }
 
-/// The database that a data directory remembers.
-struct Remembered {
-    url: String,
-    address: String,
-    schema: String,
-}
-
-impl Remembered {
-    fn of(written: &Value) -> Option<Self> {
-        let field = |name: &str| written[name].as_str().map(str::to_owned);
-        Some(Self { url: field("url")?, address: field("address")?, schema: field("schema")? })
-    }
-}
-
-fn remembered(home: &Home) -> fault::Result<Option<Remembered>> {
-    let path = home.path().join(DATABASE_FILE);
-    let text = match text_file::read(&path, DATABASE_FILE_BYTES_MAX) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        read => read.with_context(|| format!("cannot read `{}`", path.display()))?,
-    };
-    let damaged =
-        || format!("`{}` is damaged; write its database into [store] of server.toml, and remove it", path.display());
-    let written: Value = serde_json::from_str(&text).or_invalid(damaged)?;
-    Ok(Some(Remembered::of(&written).or_invalid(damaged)?))
-}
-
-/// Has the data directory remember that its state is in this database.
-pub(crate) fn remember(home: &Home, config: &PostgresConfig) -> fault::Result<()> {
-    if remembered(home)?.is_some_and(|known| known.url == config.url && known.schema == config.schema) {
-        return Ok(());
-    }
-    // The settings were checked, so there is no password in the address.
-    let written = json!({ "url": config.url, "address": config.address(), "schema": config.schema });
-    home.write_whole(DATABASE_FILE, &written.to_string())
-}
-
 fn files_once_free(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreError> {
     let asked = Instant::now();
     loop {
@@ -260,7 +240,8 @@ fn files_once_free(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreE
 }
 
 fn options(home: &Home, crash_hook: Option<CrashHook>, on_lost: &OnLost) -> PostgresOptions {
-    let holder = Holder { host: host_name(), pid: std::process::id(), directory: home.path().to_owned() };
+    let (host, directory) = (host_name(), home.path().to_owned());
+    let holder = Holder { host, pid: std::process::id(), directory, url: None };
     let on_lost = Arc::clone(on_lost);
     let on_lost = Arc::new(move |lost: &LeaseLost| on_lost(&lost.to_string()));
     PostgresOptions { holder, crash_hook, on_lost }
@@ -269,7 +250,18 @@ fn options(home: &Home, crash_hook: Option<CrashHook>, on_lost: &OnLost) -> Post
 /// The reason of a wait as a clause, without the time that is left: that changes.
 fn reason(config: &PostgresConfig, waiting: &Waiting) -> String {
     match waiting {
-        Waiting::Holder { holder, .. } => format!("the database {} is held by {holder}", config.address()),
+        Waiting::Holder { holder, .. } => {
+            let at = url_of(waiting).map(|url| format!(", at {url}")).unwrap_or_default();
+            format!("the database {} is held by {holder}{at}", config.address())
+        }
         Waiting::Server { detail } => detail.clone(),
+    }
+}
+
+/// The address of the process that is waited for. A text in the database that is none counts as none.
+fn url_of(waiting: &Waiting) -> Option<ServerUrl> {
+    match waiting {
+        Waiting::Holder { url, .. } => url.as_deref().and_then(ServerUrl::parse),
+        Waiting::Server { .. } => None,
     }
 }

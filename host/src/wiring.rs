@@ -7,10 +7,10 @@ use longhaul_api::upkeep::RestoreOptions;
 use longhaul_checkpoints::RunShareFactory;
 use longhaul_client::Client;
 use longhaul_client::wire::{self, ForeignOwner};
-use longhaul_config::Config;
 use longhaul_config::checkpoints::CheckpointConfig;
 use longhaul_config::memory::MemoryConfig;
 use longhaul_config::powers;
+use longhaul_config::{Config, ServerUrl};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::project_models::ProjectModels;
@@ -52,10 +52,10 @@ pub async fn open(home: &Home, project: Option<&Path>) -> fault::Result<Client> 
     open_or_lose(home, project, on_lost).await
 }
 
-/// As [`open`], with what is done when another process takes over the database.
+/// Opens like [`open`], and calls `on_lost` when another process takes over the database.
 ///
 /// # Errors
-/// As [`open`].
+/// Those of [`open`].
 pub async fn open_or_lose(home: &Home, project: Option<&Path>, on_lost: OnLost) -> fault::Result<Client> {
     let asked = tokio::time::Instant::now();
     loop {
@@ -75,24 +75,26 @@ pub async fn open_or_lose(home: &Home, project: Option<&Path>, on_lost: OnLost) 
 }
 
 /// Becomes the owner, as a server, once a command that is about to end has. Stands by while a process of another machine
-/// works with the database: `on_wait` is called with a clause about each new reason.
+/// works with the database: `on_wait` is called with a clause about each new reason, and with the address of the server
+/// that works where it is known.
 ///
 /// # Errors
 /// When the directory cannot be opened, or another process keeps it. A server does, and is not waited for.
 pub async fn own_soon(
     home: &Home,
     on_lost: OnLost,
-    mut on_wait: impl FnMut(&str) + Send + 'static,
+    mut on_wait: impl FnMut(&str, Option<&ServerUrl>) + Send + 'static,
 ) -> fault::Result<Client> {
     let asked = tokio::time::Instant::now();
     loop {
         if let Some(owned) = home.try_own()? {
             return own_with(owned, CompileLimits::default(), move |owned, crash| {
                 owned.say_server();
-                let store = stores::stand_by(owned.home(), crash, &on_lost, &mut |waits_for: &str| {
+                let mut on_wait = |waits_for: &str, holder: Option<&ServerUrl>| {
                     owned.say_standby(waits_for);
-                    on_wait(waits_for);
-                })?;
+                    on_wait(waits_for, holder);
+                };
+                let store = stores::stand_by(owned.home(), crash, &on_lost, &mut on_wait)?;
                 owned.say_server();
                 Ok(store)
             })
@@ -150,7 +152,7 @@ fn service_parts(
     let home = owned.home().clone();
     // We hold the lock, so every check that left something here is over.
     longhaul_worktree::clear_scratch(&home.scratch());
-    // Without a program, runs can be looked at; the work on them is refused where it would begin.
+    // Runs can be looked at without a program; the work on them is refused where it would begin.
     let program = own_program().unwrap_or_default();
     let jail = Jail { program, arguments: vec!["compile-child".into()], limits: compile };
     let engine = Engine::new(cache()?.join("compiled"), jail, &EngineOptions::default())?.with_crash_hook(crash.hook());

@@ -10,6 +10,7 @@ mod audit;
 mod backup;
 mod doctor;
 mod gc;
+mod kubernetes;
 mod notify;
 mod packaging;
 mod postgres;

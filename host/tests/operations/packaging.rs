@@ -1,9 +1,11 @@
 //! The files of `packaging/` against what they name, and the log of an installed service.
 
 use crate::common::lab::Lab;
+use crate::common::python::{python, site};
 use crate::common::{self, repository};
-use crate::passing;
-use serde_json::Value;
+use crate::{kubernetes, list, passing};
+use longhaul_config::server::ServerSettings;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -139,14 +141,64 @@ fn the_container_file_names_what_is_there() {
 
 #[test]
 fn the_settings_of_the_composed_servers_are_what_the_program_reads() {
-    let text = fs::read_to_string(repository().join("packaging/compose.yml")).expect("there");
-    let (_, settings) = text.split_once("    content: |\n").expect("the settings stand in the file");
-    let settings: String =
-        settings.lines().map_while(|line| line.strip_prefix("      ")).map(|line| format!("{line}\n")).collect();
-    let folder = tempfile::tempdir().expect("a directory");
-    fs::write(folder.path().join("server.toml"), settings).expect("ours");
-    let store = longhaul_config::server::store(folder.path()).expect("in order").expect("a database");
-    let variable = store.password_env.expect("a password");
-    assert_eq!(text.matches(&format!("${{{variable}:?}}")).count(), 2, "both sides have the password");
-    assert!(store.url.contains("@database/") && text.contains("\n  database:\n    image: postgres:"), "{}", store.url);
+    let composed = composed();
+    for name in ["alpha", "beta"] {
+        let service = &composed["services"][name];
+        let source = service["configs"][0]["source"].as_str().expect("a name");
+        let settings = composed["configs"][source]["content"].as_str().expect("settings");
+        let folder = tempfile::tempdir().expect("a directory");
+        fs::write(folder.path().join("server.toml"), settings).expect("ours");
+        let store = longhaul_config::server::store(folder.path()).expect("in order").expect("a database");
+        let server = ServerSettings::read(folder.path()).expect("in order");
+        let url = server.server_url().expect("the other one forwards to it");
+        assert_eq!(url.as_str(), format!("http://{name}:7717"));
+        let password = &service["environment"][store.password_env.expect("a password")];
+        assert_eq!(
+            password, &composed["services"]["database"]["environment"]["POSTGRES_PASSWORD"],
+            "both sides have it"
+        );
+        assert!(store.url.contains("@database/"), "{}", store.url);
+    }
+}
+
+/// The compose file as it is read, with its aliases in their places.
+fn composed() -> Value {
+    let mut python = python();
+    python.args(["-c", "import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)"]);
+    python.stdin(fs::File::open(repository().join("packaging/compose.yml")).expect("there"));
+    let read = python.env("PYTHONPATH", site(kubernetes::LIST)).output().expect("python3 is installed");
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    serde_json::from_slice(&read.stdout).expect("JSON")
+}
+
+#[test]
+fn the_composed_servers_name_what_is_there_and_have_data_directories_of_their_own() {
+    let composed = composed();
+    let services = composed["services"].as_object().expect("services");
+    let mut volumes = Vec::new();
+    for (name, service) in services {
+        let mounted = list(service, "volumes").iter().filter_map(|volume| volume.as_str()?.split_once(':'));
+        for (volume, _) in mounted.filter(|(source, _)| !source.starts_with('.')) {
+            assert!(composed["volumes"].as_object().is_some_and(|all| all.contains_key(volume)), "{name}: {volume}");
+            volumes.push(volume.to_owned());
+        }
+        for other in service["depends_on"].as_object().into_iter().flat_map(serde_json::Map::keys) {
+            assert!(services.contains_key(other), "{name} depends on {other}");
+        }
+        for config in service["configs"].as_array().into_iter().flatten() {
+            let source = config["source"].as_str().expect("a name");
+            assert!(composed["configs"][source]["content"].is_string(), "{name}: {source}");
+            assert_eq!(source, name, "each has its own settings");
+        }
+    }
+    volumes.sort();
+    assert_eq!(volumes, ["alpha", "beta", "database"], "none is shared");
+    for server in ["alpha", "beta"] {
+        let server = &services[server];
+        assert_eq!((&server["image"], &server["restart"]), (&json!("longhaul"), &json!("on-failure")));
+        assert!(
+            server["ports"][0].as_str().is_some_and(|port| port.starts_with("127.0.0.1:") && port.ends_with(":7717"))
+        );
+    }
+    assert_ne!(services["alpha"]["ports"], services["beta"]["ports"]);
 }

@@ -3,7 +3,7 @@
 
 use crate::common::fake::Kill;
 use crate::common::lab::{self, Lab, Ran, Started};
-use crate::common::web::Web;
+use crate::common::web::{self, Web};
 use crate::common::{ASKED_CONFIG, DOER_CONFIG, refused};
 use crate::postgres_server::PostgresServer;
 use crate::postgres_server::sql::Session;
@@ -11,6 +11,7 @@ use crate::{PATIENCE, TWO, list, passing};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -40,6 +41,14 @@ fn taken_over(mut server: Started, token: &str) -> Web {
     let printed = server.printed();
     let address = printed.split("serving at http://").nth(1).and_then(|rest| rest.split_whitespace().next());
     Web { address: address.expect("an address").to_owned(), server, token: token.to_owned() }
+}
+
+/// The value of a line of `/metrics`.
+#[track_caller]
+fn metric(web: &Web, name: &str) -> f64 {
+    let text = web.get("/metrics").expect(200).body;
+    let value: Option<f64> = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+    value.unwrap_or_else(|| panic!("no `{name}` in\n{text}"))
 }
 
 /// A command at another data directory, once the lease of a process that died has run out.
@@ -73,6 +82,7 @@ fn a_standby_goes_on_with_agents_and_schedules_when_the_first_server_is_killed_a
     refused(&lab.run_at(&other, &["serve"]), &["another longhaul owns", "a server"]);
     let checked = lab.run_at(&other, &["doctor"]).stdout;
     assert!(checked.contains("database holder") && !checked.contains("store            BROKEN"), "{checked}");
+    let epoch = metric(&first, "longhaul_store_epoch");
     lab.fake.kill_at(Kill { pid: first.server.pid(), kind: "model", number: 2, happens: true });
     let task = first.post("/api/v1/schedules/s/run-now", &json!({})).expect(200).json();
     let task = task["id"].as_str().expect("a name").to_owned();
@@ -85,6 +95,16 @@ fn a_standby_goes_on_with_agents_and_schedules_when_the_first_server_is_killed_a
     assert_eq!(lab.fake.posts().len(), 2, "each effect once");
     let keys: BTreeSet<String> = lab.fake.posts().into_iter().map(|told| told.key).collect();
     assert_eq!(keys.len(), 2, "each effect once");
+    assert!(metric(&second, "longhaul_store_epoch") - epoch > 0.5, "it claimed the store after the first one");
+    assert!(metric(&second, "longhaul_store_commits_total") > 0.5);
+    assert!((0.0..=2.0).contains(&metric(&second, "longhaul_store_lease_remaining_seconds")));
+    for (name, value) in [("held", 1), ("fenced_writes_total", 0), ("commits_failed_total", 0)] {
+        let told = metric(&second, &format!("longhaul_store_{name}"));
+        assert!((told - f64::from(value)).abs() < 0.5, "longhaul_store_{name} is {told}");
+    }
+    for name in ["lease_renewals_total", "lease_renewals_failed_total", "commits_waiting", "reconnects_total"] {
+        metric(&second, &format!("longhaul_store_{name}"));
+    }
     let mut again = serve_at(&lab, &lab.home());
     again.wait_for("standing by: ");
     again.interrupt();
@@ -106,6 +126,60 @@ fn a_server_that_slept_past_its_lease_ends_with_a_code_of_its_own_and_the_other_
     assert!(told.len() == 1 && told[0].contains("lost the store"), "{}", ended.said());
     second.get("/api/v1/runs").expect(200);
     assert_eq!(second.get("/health").expect(200).json()["status"], "ok");
+}
+
+/// As [`settle`], at an address that other servers reach: its host and port.
+fn settle_with_address(home: &Path, url: &str) -> String {
+    settle(home, url);
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+    let store = fs::read_to_string(home.join("server.toml")).expect("ours");
+    let settings = format!("[server]\nlisten = \"{free}\"\nurl = \"http://{free}\"\n{store}");
+    fs::write(home.join("server.toml"), settings).expect("ours");
+    free.to_string()
+}
+
+#[test]
+fn every_server_answers_for_all_runs_and_a_standby_by_itself_once_the_one_that_worked_is_killed() {
+    let (lab, server) = (Lab::new(DOER_CONFIG, TWO), PostgresServer::shared());
+    let (url, other) = (server.database(), lab.path("other"));
+    let (first_address, address) = (settle_with_address(&lab.home(), &url), settle_with_address(&other, &url));
+    lab.fake.model_takes(Duration::from_millis(300));
+    let token = web::token(&lab, "all", &["--scope", "admin"]);
+    let mut first = lab.start_command(lab.command_at(&lab.home(), &["serve"]));
+    first.wait_for("serving at http://");
+    let mut standby = lab.start_command(lab.command_at(&other, &["serve"]));
+    standby.wait_for(&format!(", at http://{first_address}; this server takes over"));
+    let mut second = Web { address, server: standby, token };
+    assert_eq!(second.raw("GET", "/health", &[], b"").json()["status"], "standby");
+    second.raw("GET", "/ready", &[], b"").expect(503);
+    let checked = lab.run_at(&other, &["doctor"]).stdout;
+    assert!(checked.contains(&format!(", at http://{first_address}, works with it")), "{checked}");
+    assert!(second.raw("GET", "/", &[], b"").expect(200).body.contains("<html"));
+    second.raw("GET", "/api/v1/runs", &["Authorization: Bearer lh_wrong"], b"").expect(401);
+    second.raw("GET", "/api/v1/runs", &[], b"").expect(401);
+
+    let run = second.run(&lab);
+    let (path, stream) = (format!("/api/v1/runs/{run}"), format!("/api/v1/runs/{run}/events/stream"));
+    let mut events = second.stream(&stream, &[]);
+    events.until(|frame| frame.id.is_some());
+    let is_at_work = |feature: &Value| feature["status"] == "in_progress";
+    second.until(&path, |run| run["features"].as_array().is_some_and(|all| all.iter().any(is_at_work)));
+    second.post(&format!("{path}/steer"), &json!({ "text": "mind the gap" })).expect(200);
+    second.post(&format!("{path}/pause"), &json!({})).expect(200);
+    second.until_status(&run, "paused");
+    assert_eq!(second.get("/api/v1/runs").expect(200).json()["total"], 1);
+
+    assert!(first.kill());
+    let mut last = None;
+    while let Some(frame) = events.next() {
+        last = frame.id.or(last);
+    }
+    let last = last.expect("events came after the first one");
+    second.server.wait_for(&format!("serving at http://{}", second.address));
+    assert_eq!(second.get("/health").expect(200).json()["status"], "ok");
+    assert_eq!(second.get(&path).expect(200).json()["status"], "paused");
+    let mut again = second.stream(&stream, &[&format!("Last-Event-ID: {}", last - 1)]);
+    assert_eq!(again.until(|frame| frame.id.is_some()).pop().and_then(|frame| frame.id), Some(last));
 }
 
 /// The output of the command line for all runs, and for the newest one.
@@ -248,6 +322,31 @@ fn a_run_of_which_a_failover_may_have_lost_commits_waits_for_a_person() {
     served.interrupt();
     served.wait().expect(0);
     check_waits();
+    lab.run(&["resume"]).expect(0);
+    let runs = lab.json(&["runs"]);
+    assert_eq!(list(&runs, "items")[0]["status"], "completed", "{runs:#}");
+}
+
+#[test]
+fn a_run_waits_for_a_person_after_its_database_was_restored() {
+    let (lab, server) = (Lab::new(DOER_CONFIG, TWO), PostgresServer::shared());
+    let url = server.database();
+    let name = url.rsplit('/').next().expect("a name");
+    settle(&lab.home(), &url);
+    let owner = lab.start(&["run"]);
+    lab.fake.kill_at(Kill { pid: owner.pid(), kind: "model", number: 1, happens: true });
+    assert!(owner.wait().was_killed());
+    lab.fake.settle();
+    server.ask(&format!("create database {name}_kept template {name} strategy file_copy"));
+    lab.run(&["token", "add", "later", "--scope", "read"]).expect(0);
+    let status = lab.run(&["status"]).expect(0).stdout;
+    assert!(!status.contains("restore"), "{status}");
+    server.ask(&format!("drop database {name} with (force)"));
+    server.ask(&format!("alter database {name}_kept rename to {name}"));
+    for _ in 0..2 {
+        let status = lab.run(&["status"]).expect(0).stdout;
+        assert!(status.contains("as after a restore") && status.contains("longhaul resume r-"), "{status}");
+    }
     lab.run(&["resume"]).expect(0);
     let runs = lab.json(&["runs"]);
     assert_eq!(list(&runs, "items")[0]["status"], "completed", "{runs:#}");

@@ -3,13 +3,15 @@
 //! The blocks `sh` of a page run in one bash, in their order, in a folder like the top of the repository, with a data
 //! directory of their own and free ports for the stand-in of a model and for a server. A block `sh no-test` does not
 //! run, and the line before it gives the reason: `<!-- not run: REASON -->`. Nothing here compares what blocks print: a
-//! page is right when each of its commands succeeds. Pages must need no network but loopback.
+//! page is right when each of its commands succeeds. Pages must need no network but loopback. One that makes a database has
+//! a PostgreSQL server of its own, which `server.toml` of a data directory with state names.
 
 use crate::common::lab::Lab;
 use crate::common::repository;
+use crate::postgres_server::PostgresServer;
 use crate::processes::Processes;
 use libtest_mimic::Trial;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -98,10 +100,25 @@ fn check(page: &Page) {
     fs::set_permissions(lab.path(""), fs::Permissions::from_mode(0o755)).expect("ours");
     let top = lay_out(&lab);
     let mut processes = Processes::default();
-    let started = lab.start_command(shell(&lab, &top, page));
+    let mut bash = shell(&lab, &top, page);
+    let _server = page.makes_a_database().then(|| database_server(&lab, &mut bash));
+    let started = lab.start_command(bash);
     processes.add(started.pid());
     let ran = started.wait();
     assert_eq!(ran.code(), Some(0), "{BOOK}/{}.md: the block after the last `# ` failed\n{}", page.name, ran.said());
+}
+
+/// A PostgreSQL server that the shell reaches, and whose database `longhaul`, which the page makes, is for the state that
+/// the data directory has.
+fn database_server(lab: &Lab, bash: &mut Command) -> PostgresServer {
+    let server = PostgresServer::start(&[]);
+    server.rename_user("postgres");
+    bash.envs(server.variables("postgres")).env("PATH", path_from([program_folder(), server.bin()]));
+    let stored = lab.run(&["token", "list"]);
+    assert_eq!(stored.code(), Some(0), "{}", stored.said());
+    let settings = format!("[store]\nurl = \"{}\"\n", server.url_of("longhaul", "longhaul"));
+    fs::write(lab.home().join("server.toml"), settings).expect("ours");
+    server
 }
 
 /// A folder with what pages use of the repository: the examples, the stand-in of a model, the program and its plugins.
@@ -131,9 +148,7 @@ fn shell(lab: &Lab, top: &Path, page: &Page) -> Command {
             None => bash.env_remove(name),
         };
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::iter::once(program_folder().to_owned()).chain(std::env::split_paths(&path));
-    bash.env("PATH", std::env::join_paths(path).expect("no colon in it"));
+    bash.env("PATH", path_from([program_folder()]));
     bash.env("LONGHAUL_HOME", lab.home()).env("LONGHAUL_PLUGINS", plugins()).env_remove("LONGHAUL_TRUST");
     // The settings of whoever runs the tests are none of theirs.
     bash.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env_remove("XDG_CONFIG_HOME");
@@ -142,6 +157,13 @@ fn shell(lab: &Lab, top: &Path, page: &Page) -> Command {
     }
     bash.env("TMPDIR", lab.path("tmp")).env("LC_ALL", "C.UTF-8");
     bash
+}
+
+/// The variable `PATH` with directories before those that it has.
+fn path_from<'a>(first: impl IntoIterator<Item = &'a Path>) -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = first.into_iter().map(Path::to_owned).chain(std::env::split_paths(&path));
+    std::env::join_paths(path).expect("no colon in it")
 }
 
 fn program_folder() -> &'static Path {
@@ -208,7 +230,16 @@ impl Page {
     }
 
     fn builds_plugins(&self) -> bool {
-        self.blocks.iter().any(|block| block.runs() && block.code.contains("longhaul plugin build"))
+        self.runs("longhaul plugin build")
+    }
+
+    fn makes_a_database(&self) -> bool {
+        self.runs("createdb ")
+    }
+
+    /// True when a block with these words runs.
+    fn runs(&self, words: &str) -> bool {
+        self.blocks.iter().any(|block| block.runs() && block.code.contains(words))
     }
 }
 

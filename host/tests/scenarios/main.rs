@@ -7,6 +7,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../crates/postgres/tests/support/server.rs"]
+mod postgres_server;
 
 mod book;
 mod lay_out;

@@ -1,5 +1,5 @@
 //! The surfaces at which people and programs meet the host: the command line with its errors and its first minute, several
-//! terminals, HTTP, the types that all of them show, the web page, and the examples.
+//! terminals, a server elsewhere, HTTP, the types that all of them show, the web page, and the examples.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -9,5 +9,6 @@ mod examples;
 mod http;
 mod onboard;
 mod page;
+mod remote;
 mod terminals;
 mod wire;

@@ -13,7 +13,7 @@ const SOURCE: &str = "the program's own help";
 const ALL: [&str; 2] = ["help", "--all"];
 
 /// Options that every command has; they stand once, on the first page.
-const GLOBAL: [&str; 5] = ["--home", "--project", "--json", "--trust", "--help"];
+const GLOBAL: [&str; 7] = ["--home", "--project", "--server", "--token-file", "--json", "--trust", "--help"];
 
 /// The words in the help before the exit codes.
 const CODES: &str = "Exit codes: ";

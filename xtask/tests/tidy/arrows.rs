@@ -88,7 +88,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-worktree",
         ],
     ),
-    ("longhaul-client", &["longhaul-api", "longhaul-core", "longhaul-home"]),
+    ("longhaul-client", &["longhaul-api", "longhaul-core", "longhaul-egress", "longhaul-home"]),
     (
         "longhaul-config",
         &[
@@ -298,6 +298,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-client",
             "longhaul-config",
             "longhaul-core",
+            "longhaul-egress",
             "longhaul-exec",
             "longhaul-harness",
             "longhaul-home",

@@ -7,7 +7,7 @@
 //! | the trait of the resource, with one typed method an operation | the service, which implements it |
 //! | the same trait for every [`Transport`] | callers: this is the client |
 //! | [`Operation`] for each request | transports: the name on the wire, and the type of the response |
-//! | [`handler`] | the owner of a data directory: the operation of a name on the wire |
+//! | [`handler`], [`names`] | the owner of a data directory: the operation of a name on the wire |
 //!
 //! Requests and responses are types of the modules of their resource. This file opens no connection and answers nothing.
 
@@ -133,8 +133,14 @@ impl OperationCall {
     }
 }
 
-/// Carries out the operation of one name: reads its request, and writes its response.
-pub type Handler<T> = for<'a> fn(&'a T, Value) -> PendingResponse<'a>;
+/// The operation of one name, with its request and its response as JSON.
+pub struct Handler<T> {
+    /// Reads a request and writes it as its type does. JSON has several forms of one request: a type is also read from
+    /// the list of its fields, and knows no others than its own. Whoever looks at a request looks at this form.
+    pub normal: fn(Value) -> fault::Result<Value>,
+    /// Carries a request out.
+    pub carry_out: for<'a> fn(&'a T, Value) -> PendingResponse<'a>,
+}
 
 /// The response of an operation that is being carried out.
 pub type PendingResponse<'a> = Pin<Box<dyn Future<Output = fault::Result<Value>> + Send + 'a>>;
@@ -145,6 +151,11 @@ fn in_json<O: Operation, T: Transport>(transport: &T, request: Value) -> Pending
         let request: O = serde_json::from_value(request).map_err(not_understood)?;
         Ok(serde_json::to_value(transport.call(request).await?)?)
     })
+}
+
+fn normal<O: Operation>(request: Value) -> fault::Result<Value> {
+    let request: O = serde_json::from_value(request).map_err(not_understood)?;
+    Ok(serde_json::to_value(request)?)
 }
 
 /// The error of a client or an owner that does not understand the other, as after an update.
@@ -187,10 +198,15 @@ macro_rules! operations {
         }
 
         impl dyn $resource {
+            /// The names of these operations.
+            const NAMES: &'static [&'static str] = &[$(stringify!($method)),+];
+
             /// The handler of the operation of a name, if it is one of these.
             fn handler<T: Transport>(name: &str) -> Option<Handler<T>> {
                 match name {
-                    $(stringify!($method) => Some(in_json::<$request, T> as Handler<T>),)+
+                    $(stringify!($method) => {
+                        Some(Handler { normal: normal::<$request>, carry_out: in_json::<$request, T> })
+                    })+
                     _ => None,
                 }
             }
@@ -596,6 +612,29 @@ impl<
         + TrajectoryOperations,
 > Api for S
 {
+}
+
+/// The names of all operations.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let resources = [
+        <dyn AgentOperations>::NAMES,
+        <dyn ApprovalOperations>::NAMES,
+        <dyn CheckpointOperations>::NAMES,
+        <dyn DecisionOperations>::NAMES,
+        <dyn FeatureOperations>::NAMES,
+        <dyn GraphOperations>::NAMES,
+        <dyn JournalOperations>::NAMES,
+        <dyn MaintenanceOperations>::NAMES,
+        <dyn MemoryOperations>::NAMES,
+        <dyn ProjectOperations>::NAMES,
+        <dyn ResourceOperations>::NAMES,
+        <dyn RunOperations>::NAMES,
+        <dyn ScheduleOperations>::NAMES,
+        <dyn SecurityOperations>::NAMES,
+        <dyn TokenOperations>::NAMES,
+        <dyn TrajectoryOperations>::NAMES,
+    ];
+    resources.into_iter().flatten().copied()
 }
 
 /// The handler of the operation of a name; none if there is no such operation.

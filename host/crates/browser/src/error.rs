@@ -8,6 +8,14 @@ use longhaul_egress::EgressError;
 /// Bytes of a browser's or a page's text that an error repeats.
 pub(crate) const SAID_BYTES_MAX: usize = 300;
 
+/// The browser's errors for a request to a page that another one replaces at that moment.
+const REPLACED: [&str; 4] = [
+    "Cannot find context with specified id",
+    "Execution context was destroyed",
+    "Inspected target navigated or closed",
+    "No frame for given id found",
+];
+
 /// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -106,6 +114,11 @@ impl BrowserError {
     /// The browser's response, shortened.
     pub(crate) fn protocol(method: &'static str, said: &str) -> Self {
         Self::Protocol { method, said: truncate(said, SAID_BYTES_MAX) }
+    }
+
+    /// True when the page was replaced before it answered: the new one can be asked.
+    pub(crate) fn is_of_a_replaced_page(&self) -> bool {
+        matches!(self, Self::Protocol { said, .. } if REPLACED.iter().any(|text| said.contains(text)))
     }
 
     /// True when the browser must not be used any more.

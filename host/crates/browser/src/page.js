@@ -69,7 +69,10 @@ globalThis.longhaul ??= (() => {
   return {
     about() {
       const entry = performance.getEntriesByType("navigation")[0];
-      return { url: location.href, title: cut(document.title, 200), status: (entry && entry.responseStatus) || null };
+      // A document that is written to after it has loaded goes back to `loading`, and stays there until it is closed.
+      const loaded = entry ? entry.loadEventStart > 0 : document.readyState === "complete";
+      const status = (entry && entry.responseStatus) || null;
+      return { url: location.href, title: cut(document.title, 200), status, loaded };
     },
     text(offset, max) {
       const all = document.documentElement ? document.documentElement.innerText ?? document.documentElement.textContent : "";

@@ -14,12 +14,18 @@ pub(crate) struct About {
     pub(crate) url: String,
     pub(crate) title: String,
     pub(crate) status: Option<u16>,
+    pub(crate) loaded: bool,
 }
 
 impl About {
     /// True when this may stay open. A document that a page generates has its own origin, and reads nothing else.
     pub(crate) fn is_of_the_web(&self) -> bool {
         ["http://", "https://", "blob:http"].iter().any(|start| self.url.starts_with(start)) || self.is_empty()
+    }
+
+    /// True for the browser's own page in the place of one that it could not open.
+    pub(crate) fn is_error_page(&self) -> bool {
+        self.url.starts_with("chrome-error:")
     }
 
     /// True when nothing is open.

@@ -20,6 +20,12 @@ use tokio::time::timeout;
 /// The longest time that a browser may take until it responds.
 const START: Duration = Duration::from_secs(20);
 
+/// The longest time from the close of its pipe to its end: the memory of all its processes is returned meanwhile.
+const END: Duration = Duration::from_secs(10);
+
+/// The time in which a browser that does not answer may turn out to have ended.
+const END_UNTOLD: Duration = Duration::from_millis(500);
+
 /// The lowest level for a browser, whatever is accepted for others: below it, it has no network of its own.
 const LEVEL_MIN: Level = Level::Namespaces;
 
@@ -69,13 +75,14 @@ impl Process {
         let (stream, _) = accepted.map_err(|_| not_started("it said nothing"))?.map_err(not_started)?;
         let (pipe, events) = Pipe::over(stream);
         // The pipe exists before the browser: it may still refuse to start.
-        tokio::select! {
-            spoke = pipe.call(None, "Browser.getVersion", serde_json::json!({}), START) => {
-                spoke.map_err(not_started)?;
-            }
+        let spoke = tokio::select! {
+            spoke = pipe.call(None, "Browser.getVersion", serde_json::json!({}), START) => spoke,
             ended = process.ended() => return Err(not_started(ended)),
+        };
+        match spoke {
+            Ok(_) => Ok((process, pipe, events)),
+            Err(error) => Err(not_started(process.why_it_ended(error).await)),
         }
-        Ok((process, pipe, events))
     }
 
     /// Its sandbox level.
@@ -83,8 +90,14 @@ impl Process {
         self.running.level()
     }
 
+    /// Replaces an error by how the browser ended, if it has: that explains more.
+    pub(crate) async fn why_it_ended(&mut self, error: BrowserError) -> BrowserError {
+        let patience = if matches!(error, BrowserError::Ended { .. }) { END } else { END_UNTOLD };
+        timeout(patience, self.ended()).await.unwrap_or(error)
+    }
+
     /// Waits until it has ended, and returns how.
-    pub(crate) async fn ended(&mut self) -> BrowserError {
+    async fn ended(&mut self) -> BrowserError {
         let (limit, said) = self.running.ended().await;
         let over_memory = (self.running.exit_code() == Some(TOO_MUCH_MEMORY)).then_some("memory_bytes_max");
         let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
@@ -96,7 +109,7 @@ fn not_started(why: impl std::fmt::Display) -> BrowserError {
     BrowserError::NotStarted { why: why.to_string() }
 }
 
-/// With a text of its own, since a browser may not run at the lower levels of other programs.
+/// The refusal has a text of its own, since a browser may not run at the lower levels of other programs.
 fn no_sandbox(level_min: Level, why: &str) -> BrowserError {
     let less = if level_min > LEVEL_MIN {
         format!("accept less by name with `sandbox_min = \"{LEVEL_MIN}\"`")

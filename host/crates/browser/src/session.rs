@@ -2,7 +2,7 @@
 
 use crate::environment::BrowserEnvironment;
 use crate::error::{BrowserError, SAID_BYTES_MAX};
-use crate::events::{EventListener, PageEvents};
+use crate::events::{ErrorPage, EventListener, PageEvents};
 use crate::page::{About, FUNCTIONS, Filled, Place, Text};
 use crate::pipe::{ANSWER, Pipe};
 use crate::process::Process;
@@ -30,12 +30,15 @@ const ABORTED: &str = "net::ERR_ABORTED";
 /// The browser's error for a page that leads to a file or to data.
 const UNSAFE_REDIRECT: &str = "net::ERR_UNSAFE_REDIRECT";
 
+/// Attempts to ask a page that is replaced by another one meanwhile.
+const ASKS_MAX: usize = 5;
+
 /// A larger picture is taken again as JPEG: one answer has 4 MiB, and a data URL is a third longer.
 const PNG_BASE64_BYTES_MAX: usize = 1_500_000;
 
 /// A browser with a page.
 pub(crate) struct Session {
-    // In this order: the connection ends before the process does.
+    // The order of the fields is that of their ends: the connection ends before the process does.
     ear: JoinHandle<()>,
     pipe: Arc<Pipe>,
     process: Process,
@@ -92,7 +95,7 @@ impl Session {
         let session = Self { ear, pipe, process, proxy, seen, page, frame, load };
         session.call("Page.enable", json!({})).await?;
         session.call("Page.setInterceptFileChooserDialog", json!({ "enabled": true })).await?;
-        // Or keys would go nowhere once another window has been in front.
+        // Keys would go nowhere otherwise once another window has been in front.
         session.call("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })).await?;
         session.browser("Target.setDiscoverTargets", json!({ "discover": true })).await?;
         Ok(session)
@@ -106,10 +109,13 @@ impl Session {
         self.pipe.call(Some(&self.page), method, params, ANSWER).await
     }
 
-    /// Replaces an error by how the browser ended, if it has: that explains more.
+    /// Replaces an error by how the browser or the page ended, if one has: that explains more.
     pub(crate) async fn why_it_ended(&mut self, error: BrowserError) -> BrowserError {
-        let ended = tokio::time::timeout(Duration::from_millis(500), self.process.ended()).await;
-        ended.unwrap_or(error)
+        match self.process.why_it_ended(error).await {
+            ended @ BrowserError::Ended { .. } => ended,
+            _ if self.seen.has_crashed() => BrowserError::Ended { limit: None, said: "the page crashed".to_owned() },
+            error => error,
+        }
     }
 
     /// Opens an address.
@@ -133,10 +139,9 @@ impl Session {
             navigated => navigated?,
         };
         if let Some(why) = navigated["errorText"].as_str() {
-            return Err(self.not_loaded(url, why).await);
+            return Err(self.not_loaded(url, why, navigated["loaderId"].as_str()).await);
         }
-        let is_loaded = self.wait_for_load(&mut loaded, until).await?;
-        let about = self.location().await?;
+        let (about, is_loaded) = self.wait_for_load(&mut loaded, until).await?;
         let mut refused = self.proxy.take_refusals();
         // A plain request that the proxy refused has a response, which is no page.
         if about.status == Some(StatusCode::FORBIDDEN.as_u16())
@@ -149,11 +154,11 @@ impl Session {
     }
 
     /// The reason why an address was not opened: the guard's refusal is more specific than the browser's error.
-    async fn not_loaded(&self, url: &str, why: &str) -> BrowserError {
+    async fn not_loaded(&self, url: &str, why: &str, navigation: Option<&str>) -> BrowserError {
         // The guard does not see the browser's own refusals: its refusals concern earlier requests of a page, or those of
         // the browser for itself. Nor does a request that it refuses end as a download.
         if ![UNSAFE_REDIRECT, ABORTED].contains(&why) {
-            let last = self.unreachable().await.unwrap_or_else(|| url.to_owned());
+            let last = self.unreachable(navigation).await.unwrap_or_else(|| url.to_owned());
             if let Some(refusal) = refusals::take_of_document(&mut self.proxy.take_refusals(), &last) {
                 return refusal.into_error().into();
             }
@@ -171,21 +176,21 @@ impl Session {
         BrowserError::NotLoaded { url: shown(url), why: truncate(why, SAID_BYTES_MAX) }
     }
 
-    /// The address that could not be opened, which after redirects is the last one. None where the browser shows no
-    /// error page in time.
-    async fn unreachable(&self) -> Option<String> {
-        // The browser answers before it shows the page.
-        let mut shown = self.seen.unreachable.subscribe();
-        let shown = tokio::time::timeout(ANSWER, shown.wait_for(Option::is_some)).await;
-        shown.ok()?.ok()?.clone()
+    /// The address that could not be opened, which after redirects is the last one: that of a navigation, or of the
+    /// page that is shown. None where the browser shows no error page in time.
+    async fn unreachable(&self, navigation: Option<&str>) -> Option<String> {
+        // The browser answers before it shows the page, and may still have to show that of the navigation before.
+        let is_it = |page: &ErrorPage| navigation.is_none_or(|navigation| page.navigation == navigation);
+        let mut shown = self.seen.error_page.subscribe();
+        let shown = tokio::time::timeout(ANSWER, shown.wait_for(|page| page.as_ref().is_some_and(is_it))).await;
+        shown.ok()?.ok()?.as_ref().map(|page| page.address.clone())
     }
 
     /// The text from `offset`, with its location.
     pub(crate) async fn read(&self, offset: usize, bytes_max: usize) -> Result<(Value, bool), BrowserError> {
-        let about: About = self.ask("longhaul.about()").await?;
-        self.check_open(&about)?;
+        let about = self.opened().await?;
         let part: Text = self.ask(&format!("longhaul.text({offset}, {bytes_max})")).await?;
-        // Without a note about the missing part: it would count as text of the page, and that much would never be read.
+        // A note about the missing part would count as text of the page, and that much would never be read.
         let text = &part.text[..part.text.floor_char_boundary(bytes_max)];
         let read = offset.saturating_add(text.encode_utf16().count()).min(part.chars);
         let is_more = read < part.chars;
@@ -198,13 +203,13 @@ impl Session {
 
     /// The elements that can be clicked or typed into, from `offset`.
     pub(crate) async fn elements(&self, offset: usize, max: usize) -> Result<Value, BrowserError> {
-        self.check_open(&self.ask("longhaul.about()").await?)?;
+        self.opened().await?;
         self.ask(&format!("longhaul.elements({offset}, {max})")).await
     }
 
     /// Clicks an element, and waits for the consequences.
     pub(crate) async fn click(&self, element: u32) -> Result<Value, BrowserError> {
-        self.check_open(&self.ask("longhaul.about()").await?)?;
+        self.opened().await?;
         let place: Place = self.ask(&format!("longhaul.place({element})")).await?;
         self.forget();
         let (begun, loaded) = self.now();
@@ -218,7 +223,7 @@ impl Session {
 
     /// Types a text into an element in place of its content, and presses Enter on request.
     pub(crate) async fn fill(&self, element: u32, text: &str, is_submitted: bool) -> Result<Value, BrowserError> {
-        self.check_open(&self.ask("longhaul.about()").await?)?;
+        self.opened().await?;
         let quoted = Value::from(text).to_string();
         self.forget();
         let (begun, loaded) = self.now();
@@ -237,7 +242,7 @@ impl Session {
 
     /// A picture of the window.
     pub(crate) async fn screenshot(&self) -> Result<Picture, BrowserError> {
-        self.check_open(&self.ask("longhaul.about()").await?)?;
+        self.opened().await?;
         let take = async |format: Value| -> Result<String, BrowserError> {
             let shot = self.call("Page.captureScreenshot", format).await?;
             let data = shot["data"].as_str();
@@ -258,11 +263,10 @@ impl Session {
         (begun, loaded)
     }
 
-    /// Drops earlier refusals, remarks and error pages, which belong to no later answer.
+    /// Drops earlier refusals, remarks, crashes and error pages, which belong to no later answer.
     fn forget(&self) {
         self.proxy.take_refusals();
-        self.seen.take();
-        self.seen.unreachable.send_replace(None);
+        self.seen.forget();
     }
 
     async fn settle(
@@ -271,18 +275,30 @@ impl Session {
         mut loaded: watch::Receiver<u64>,
     ) -> Result<Value, BrowserError> {
         let begins = tokio::time::timeout(SETTLE, begun.changed()).await.is_ok();
-        let is_loaded = !begins || self.wait_for_load(&mut loaded, Instant::now() + self.load).await?;
-        let about = self.location().await?;
+        let (about, is_loaded) = if begins {
+            self.wait_for_load(&mut loaded, Instant::now() + self.load).await?
+        } else {
+            (self.location().await?, true)
+        };
         Ok(self.report(&about, &self.proxy.take_refusals(), is_loaded))
     }
 
-    /// Waits until the page has loaded. False when it did not: then it is stopped, and read in its present state.
-    async fn wait_for_load(&self, loaded: &mut watch::Receiver<u64>, until: Instant) -> Result<bool, BrowserError> {
-        let is_loaded = timeout_at(until, loaded.changed()).await.is_ok();
-        if !is_loaded {
-            self.stop().await?;
+    /// Waits until the page has loaded, and returns its location. False when it did not: then it is stopped, and read
+    /// in its present state.
+    async fn wait_for_load(
+        &self,
+        loaded: &mut watch::Receiver<u64>,
+        until: Instant,
+    ) -> Result<(About, bool), BrowserError> {
+        while let Ok(Ok(())) = timeout_at(until, loaded.changed()).await {
+            let about = self.location().await?;
+            // The page before may still end to load after the browser has answered that it shows this one.
+            if about.loaded {
+                return Ok((about, true));
+            }
         }
-        Ok(is_loaded)
+        self.stop().await?;
+        Ok((self.location().await?, false))
     }
 
     async fn stop(&self) -> Result<(), BrowserError> {
@@ -300,8 +316,25 @@ impl Session {
         if about.is_of_the_web() {
             return Ok(about);
         }
+        let why = self.why_it_is_left(&about).await;
         self.close().await?;
-        Err(BrowserError::NotHttp { url: shown(&about.url) })
+        Err(why)
+    }
+
+    /// The reason why a page may not stay open. An error page stands for the address that was not opened.
+    async fn why_it_is_left(&self, about: &About) -> BrowserError {
+        let address = if about.is_error_page() { self.unreachable(None).await } else { None };
+        let Some(address) = address else { return BrowserError::NotHttp { url: shown(&about.url) } };
+        match refusals::take_of_document(&mut self.proxy.take_refusals(), &address) {
+            Some(refusal) => refusal.into_error().into(),
+            None => BrowserError::NotLoaded { url: shown(&address), why: "the browser shows an error page".to_owned() },
+        }
+    }
+
+    /// The location of an open page.
+    async fn opened(&self) -> Result<About, BrowserError> {
+        let about = self.location().await?;
+        if about.is_empty() { Err(BrowserError::NotOpen { last: None }) } else { Ok(about) }
     }
 
     /// The page's location, and its refused attempts.
@@ -317,12 +350,19 @@ impl Session {
         told
     }
 
-    fn check_open(&self, about: &About) -> Result<(), BrowserError> {
-        if about.is_empty() { Err(BrowserError::NotOpen { last: None }) } else { Ok(()) }
+    /// Evaluates an expression in the page, or in the one that takes its place meanwhile.
+    async fn ask<T: DeserializeOwned>(&self, expression: &str) -> Result<T, BrowserError> {
+        for _ in 1..ASKS_MAX {
+            match self.ask_once(expression).await {
+                Err(error) if error.is_of_a_replaced_page() => {}
+                answer => return answer,
+            }
+        }
+        self.ask_once(expression).await
     }
 
     /// Evaluates an expression in an isolated world of the page. Its exception is a message about an element.
-    async fn ask<T: DeserializeOwned>(&self, expression: &str) -> Result<T, BrowserError> {
+    async fn ask_once<T: DeserializeOwned>(&self, expression: &str) -> Result<T, BrowserError> {
         let world = json!({ "frameId": self.frame, "worldName": "longhaul" });
         let world = self.call("Page.createIsolatedWorld", world).await?;
         let asked = json!({

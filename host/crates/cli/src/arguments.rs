@@ -58,8 +58,8 @@ pub(super) struct ModelArgs {
 }
 
 impl ModelArgs {
-    pub(super) fn options(self) -> ModelOptions {
-        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-        ModelOptions { replay_from: self.recorded.map(absolute), record_to: self.record.map(absolute) }
+    /// The options, with paths that `whole` made absolute.
+    pub(super) fn options(self, whole: impl Fn(PathBuf) -> PathBuf) -> ModelOptions {
+        ModelOptions { replay_from: self.recorded.map(&whole), record_to: self.record.map(&whole) }
     }
 }

@@ -67,7 +67,8 @@ pub(super) async fn ask(context: &Context, args: AskArgs) -> fault::Result<Exit>
     };
     let goal = if args.goal == "-" { read_goal()? } else { args.goal };
     let directory = context.project.clone();
-    let question = AskRequest { directory, goal, dispatch, plan, models: args.models.options() };
+    let models = args.models.options(|path| context.whole(path));
+    let question = AskRequest { directory, goal, dispatch, plan, models };
     follow::start(context, StartRequest::Ask(question), args.form.form(context.json)).await
 }
 

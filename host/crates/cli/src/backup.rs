@@ -41,7 +41,7 @@ pub struct RestoreArgs {
 /// `longhaul backup`: asks the owner of the data directory, also while runs are worked on.
 pub async fn backup(context: &Context, args: BackupArgs) -> fault::Result<Exit> {
     let BackupArgs { file, with_secrets, verbose } = args;
-    let written = context.write_backup(WriteBackup { file: std::path::absolute(file)?, with_secrets }).await?;
+    let written = context.write_backup(WriteBackup { file: context.whole(file), with_secrets }).await?;
     if context.json {
         print_json(&BackupView::from(written))?;
         return Ok(Exit::Done);

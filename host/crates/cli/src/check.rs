@@ -12,7 +12,7 @@ use longhaul_api::projects::CheckProject;
 use longhaul_api::runs::RereadGoal;
 use longhaul_api::runs::RunRef;
 use longhaul_api::wire::projects::ProjectCheckView;
-use longhaul_core::fault;
+use longhaul_core::fault::{self, bail};
 
 #[derive(Args, Debug)]
 pub struct CheckArgs {
@@ -26,11 +26,16 @@ pub struct CheckArgs {
 
 /// Runs the command.
 pub async fn run(context: &Context, args: CheckArgs) -> fault::Result<Exit> {
-    let directory = std::path::absolute(&context.project)?;
+    if args.online && context.is_of_server() {
+        bail!(
+            "--online asks models from this machine; leave it out, or run `longhaul check --online` on the server's machine"
+        );
+    }
     if args.online {
         context.client.keep();
     }
-    let request = CheckProject { directory, models: args.models.options() };
+    let models = args.models.options(|path| context.whole(path));
+    let request = CheckProject { directory: context.project.clone(), models };
     let check = context.check_project(request).await?;
     let is_fine = check.findings.is_empty();
     let exit = if is_fine { Exit::Done } else { Exit::Error };

@@ -157,7 +157,7 @@ fn print_list(context: &Context, list: &CheckpointList) -> fault::Result<Exit> {
 }
 
 async fn show(context: &Context, key: &str) -> fault::Result<Exit> {
-    let is_file = Path::new(key).is_file();
+    let is_file = !context.is_of_server() && Path::new(key).is_file();
     let document =
         if is_file { read(context, key)? } else { context.checkpoint(ShowCheckpoint { key: key.to_owned() }).await? };
     // A checkpoint that is read from this data directory has no signature yet.

@@ -4,12 +4,14 @@
 //! command that asks once hands over as soon as it is answered. One that asks several times calls
 //! [`CommandClient::keep`] first: then one client, with one store and one engine, is asked everything until
 //! [`CommandClient::release`].
+//!
+//! A server elsewhere is asked in the same way. It is waited for a little if it goes away, and never replaced.
 
 use super::owner::{self, Owner};
 use longhaul_api::operations::{Handling, Operation, Transport};
-use longhaul_client::Client;
 use longhaul_client::wire::OwnerGone;
-use longhaul_core::fault;
+use longhaul_client::{Client, ServerClient, ServerGone, is_server_away};
+use longhaul_core::fault::{self, Fault};
 use longhaul_home::Home;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,11 +25,33 @@ pub const OWNERS_MAX: u32 = 10;
 /// Time for an owner that has just stopped to be gone.
 pub const OWNER_PAUSE: Duration = Duration::from_millis(50);
 
+/// Time for a server that went away to be there again. It is waited for as often as for an owner.
+pub const SERVER_PAUSE: Duration = Duration::from_secs(1);
+
+/// The time after which the same question may go to the next owner, or to the server once more; none for an error after
+/// which it may not.
+pub fn pause_after(error: &Fault) -> Option<Duration> {
+    let after_owner = error.is::<OwnerGone>().then_some(OWNER_PAUSE);
+    after_owner.or_else(|| is_server_away(error).then_some(SERVER_PAUSE))
+}
+
+/// True when an operation may be asked for once more after an error. A network breaks more often than an owner ends, so
+/// what a server may have done already is asked for again only where it changes nothing.
+fn may_repeat<O: Operation>(error: &Fault) -> bool {
+    O::HANDLING == Handling::Look || !error.is::<ServerGone>()
+}
+
+/// The place of the service that a command asks.
+enum Place {
+    /// A data directory of this machine. The caps on compiling are those of the project.
+    Here { home: Home, project: PathBuf, owner: Arc<dyn Owner> },
+    /// A server elsewhere.
+    Server(Arc<ServerClient>),
+}
+
 /// The client of one command.
 pub struct CommandClient {
-    home: Home,
-    project: PathBuf,
-    owner: Arc<dyn Owner>,
+    place: Place,
     /// True when one client is kept for all questions.
     keeps: AtomicBool,
     /// True when the person was told of an owner with an older program.
@@ -37,16 +61,24 @@ pub struct CommandClient {
 }
 
 impl CommandClient {
-    /// A client that nothing is asked yet. The caps on compiling are those of `project`.
+    /// A client of a data directory that nothing is asked yet. The caps on compiling are those of `project`.
     pub fn new(home: &Home, project: &Path, owner: &Arc<dyn Owner>) -> Self {
-        Self {
-            home: home.clone(),
-            project: project.to_owned(),
-            owner: Arc::clone(owner),
-            keeps: AtomicBool::new(false),
-            told: AtomicBool::new(false),
-            kept: RwLock::default(),
-        }
+        let (home, project, owner) = (home.clone(), project.to_owned(), Arc::clone(owner));
+        Self::at(Place::Here { home, project, owner })
+    }
+
+    /// A client of a server elsewhere.
+    pub fn of_server(server: Arc<ServerClient>) -> Self {
+        Self::at(Place::Server(server))
+    }
+
+    fn at(place: Place) -> Self {
+        Self { place, keeps: AtomicBool::new(false), told: AtomicBool::new(false), kept: RwLock::default() }
+    }
+
+    /// True when a server elsewhere is asked.
+    pub fn is_of_server(&self) -> bool {
+        matches!(self.place, Place::Server(_))
     }
 
     /// From now on one client is asked everything, until [`Self::release`].
@@ -106,13 +138,11 @@ impl CommandClient {
         loop {
             let answered = self.call_now(request.clone()).await;
             tries -= 1;
-            match answered {
-                Err(error) if error.is::<OwnerGone>() && tries > 0 => {
-                    self.let_go_of_other_owner();
-                    tokio::time::sleep(OWNER_PAUSE).await;
-                }
-                other => return other,
-            }
+            let pause = answered.as_ref().err().filter(|error| may_repeat::<O>(error)).and_then(pause_after);
+            let pause = pause.filter(|_| tries > 0);
+            let Some(pause) = pause else { return answered };
+            self.let_go_of_other_owner();
+            tokio::time::sleep(pause).await;
         }
     }
 
@@ -131,16 +161,21 @@ impl CommandClient {
     }
 
     async fn open(&self) -> fault::Result<Client> {
-        let client = self.owner.open(&self.home, &self.project).await?;
-        if !client.is_owner() {
-            self.tell_of_outdated_owner();
+        match &self.place {
+            Place::Here { home, project, owner } => {
+                let client = owner.open(home, project).await?;
+                if !client.is_owner() {
+                    self.tell_of_outdated_owner(home);
+                }
+                Ok(client)
+            }
+            Place::Server(server) => Ok(Client::Server(Arc::clone(server))),
         }
-        Ok(client)
     }
 
     /// Says once that the owner goes on with the program that was here before an update.
-    fn tell_of_outdated_owner(&self) {
-        if let Some(pid) = self.home.outdated_owner()
+    fn tell_of_outdated_owner(&self, home: &Home) {
+        if let Some(pid) = home.outdated_owner()
             && !self.told.swap(true, Ordering::Relaxed)
         {
             errln!(
@@ -164,7 +199,8 @@ impl Transport for CommandClient {
         match O::HANDLING {
             Handling::Look | Handling::Repeat => self.call_again(request).await,
             Handling::Once | Handling::Maintain => {
-                // Whoever owned the data directory may have stopped since the last question.
+                // Whoever owned the data directory may have stopped since the last question. A server that goes away
+                // may have done what it was asked, so it is not asked again.
                 self.let_go_of_other_owner();
                 self.call_now(request).await
             }

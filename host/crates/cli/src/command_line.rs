@@ -69,12 +69,15 @@ pub fn parse() -> Result<Result<Cli, Exit>, clap::Error> {
     Ok(Ok(cli))
 }
 
+/// The options of every command that a value follows.
+const VALUED: [&str; 4] = ["--home", "--project", "--server", "--token-file"];
+
 /// The command, and the arguments behind it. Options of every command may stand before it.
 fn first_word(arguments: &[OsString]) -> Option<(&OsString, &[OsString])> {
     let mut rest = arguments.get(1..)?;
     loop {
         rest = match rest {
-            [option, _, below @ ..] if option == "--home" || option == "--project" => below,
+            [option, _, below @ ..] if VALUED.iter().any(|valued| option == valued) => below,
             [option, below @ ..] if option.as_encoded_bytes().starts_with(b"--") => below,
             [word, words @ ..] => return Some((word, words)),
             [] => return None,
@@ -133,6 +136,7 @@ mod tests {
         };
         check("longhaul help", Some(&[]));
         check("longhaul --home help --json help run", Some(&["run"]));
+        check("longhaul --server help --token-file help help run", Some(&["run"]));
         check("longhaul plugin help", None);
         check("longhaul", None);
     }
@@ -144,6 +148,7 @@ mod tests {
             "longhaul exec job.py",
             "longhaul --json exec job.ts --module lib/names.ts --timeout-ms 10000 --trust",
             "longhaul --home /h --project exec exec - --lang js --context '{\"n\": 3}' --json",
+            "longhaul --server http://127.0.0.1:7717 exec job.py --token-file token",
             "longhaul exec job.py --dir /tmp:/tmp:ro --allow-host https://api.example.com --project",
             "longhaul exec job.py --runtime native --venv .venv --rich --home /h",
             "longhaul exec --sessions",

@@ -34,7 +34,7 @@ pub(super) async fn run(command: Command, context: &Context) -> fault::Result<Ex
         Command::Run { plan, plan_only, sessions, again, models, form } => {
             let form = form.form(context.json);
             let directory = context.project.clone();
-            let models = models.options();
+            let models = models.options(|path| context.whole(path));
             let plan = plan.as_deref().map(grant_args::plan).transpose()?;
             let request = BeginRun { directory, models, plan, plan_only, sessions, again };
             follow::start(context, StartRequest::Run(request), form).await

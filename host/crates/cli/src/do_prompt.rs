@@ -74,7 +74,7 @@ pub async fn run(context: &Context, args: DoArgs) -> fault::Result<Exit> {
         client,
         owner: Arc::clone(&context.owner),
     };
-    let models = models.options();
+    let models = models.options(|path| context.whole(path));
     let request = BeginRun { directory, models, plan: None, plan_only: false, sessions: None, again: false };
     let exit = work(&own, request).await;
     own.client.release().await;

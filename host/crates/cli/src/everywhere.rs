@@ -12,6 +12,13 @@ pub(super) struct EverywhereArgs {
     /// The project. Default: the current directory.
     #[arg(long, global = true, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pub(super) project: Option<PathBuf>,
+    /// Have the server at this address carry the command out, for example https://longhaul.example. Directories are those
+    /// of its machine.
+    #[arg(long = "server", global = true, env = "LONGHAUL_SERVER", value_name = "URL")]
+    pub(super) server_url: Option<String>,
+    /// The file with the token for the server. Default: the variable LONGHAUL_TOKEN.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) token_file: Option<PathBuf>,
     /// Print JSON: one value, or one value a line while a run goes on.
     #[arg(long, global = true)]
     pub(super) json: bool,

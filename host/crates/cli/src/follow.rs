@@ -1,11 +1,12 @@
 //! Follows a run to its end: prints its events, pauses it on Ctrl-C, and takes over when the owner of the data
-//! directory dies. It takes no decision about a run.
+//! directory dies. A server elsewhere is not replaced: its runs go on there, and it is watched again. It takes no
+//! decision about a run.
 
 mod display;
 
 use self::display::RunDisplay;
 use super::arguments::OutputFormat;
-use super::command_client::{OWNER_PAUSE, OWNERS_MAX};
+use super::command_client::{OWNER_PAUSE, OWNERS_MAX, SERVER_PAUSE, pause_after};
 use super::context::Context;
 use super::exit::Exit;
 use super::progress::Progress;
@@ -119,9 +120,9 @@ pub async fn attach(context: &Context, which: RunRef, after: u64, form: OutputFo
     let client = context.client().await?;
     let status = status(&client, which).await?;
     let run = status.summary.run.clone();
-    if client.is_owner() && broke_off(&status.summary) {
+    if (client.is_owner() || client.is_of_server()) && broke_off(&status.summary) {
         owner::hand_over(client).await;
-        bail!("no process works on run {run}; go on with it with `longhaul resume {run}`");
+        bail!(nobody_works(&run));
     }
     let (_, progress) = caught_up(&client, &RunRef::Named(run.to_string()), after).await;
     let (view, person) = (RunDisplay::new(form, false, run.clone(), progress), Person::default());
@@ -332,28 +333,31 @@ impl Follower<'_> {
 
     /// Waits for the lock, or for a new owner. As the owner it resumes the run.
     async fn take_over(&mut self, client: Client) -> fault::Result<Client> {
+        if client.is_of_server() {
+            // It may have no room for the stream, or start again.
+            tokio::time::sleep(SERVER_PAUSE).await;
+        }
         client.leave().await;
         let mut tries = OWNERS_MAX;
         loop {
             let client = self.context.client().await.context("the owner of the data directory is gone")?;
             tries -= 1;
-            match self.go_on(&client).await {
-                Ok(()) => return Ok(client),
-                // This owner took the place of the one before and stopped as well, or still was that one.
-                Err(error) if error.is::<OwnerGone>() && tries > 0 => {
-                    client.leave().await;
-                    tokio::time::sleep(OWNER_PAUSE).await;
-                }
-                Err(error) => {
-                    owner::hand_over(client).await;
-                    return Err(error);
-                }
-            }
+            let Err(error) = self.go_on(&client).await else { return Ok(client) };
+            // This owner took the place of the one before and stopped as well, or still was that one.
+            let Some(pause) = pause_after(&error).filter(|_| tries > 0) else {
+                owner::hand_over(client).await;
+                return Err(error);
+            };
+            client.leave().await;
+            tokio::time::sleep(pause).await;
         }
     }
 
     async fn go_on(&self, client: &Client) -> fault::Result<()> {
         let named = RunRef::Named(self.run.to_string());
+        if client.is_of_server() {
+            return self.wait_for_server(client, &named).await;
+        }
         if broke_off(&status(client, named.clone()).await?.summary) {
             self.expect_unattended(client).await?;
             self.view.say(&format!("the owner is gone; going on with run {}", self.run));
@@ -361,6 +365,17 @@ impl Follower<'_> {
             client.resume_run(ResumeRun { run: named, retry_failing: false, sessions: None }).await?;
         }
         Ok(())
+    }
+
+    /// Waits until a server that has started again works on the run, as it does by itself.
+    async fn wait_for_server(&self, client: &Client, run: &RunRef) -> fault::Result<()> {
+        for _ in 0..OWNERS_MAX {
+            if !broke_off(&status(client, run.clone()).await?.summary) {
+                return Ok(());
+            }
+            tokio::time::sleep(SERVER_PAUSE).await;
+        }
+        Err(nobody_works(&self.run))
     }
 
     /// Refuses to go on by itself with a run that only a person may go on with.
@@ -453,6 +468,11 @@ impl Follower<'_> {
         owner::stay(client).await;
         Ok(exit)
     }
+}
+
+/// The refusal to follow a run that broke off.
+fn nobody_works(run: &RunId) -> Fault {
+    Fault::invalid(format!("no process works on run {run}; go on with it with `longhaul resume {run}`"))
 }
 
 /// Names the branch of the run's commits and how to merge it; none if there are no commits.

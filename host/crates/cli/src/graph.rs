@@ -19,7 +19,7 @@ use longhaul_core::grant::{DirectoryGrant, HostPattern};
 use longhaul_core::graph::{self, GraphAnswer, GraphFormat, GraphOperation, StepEnvironment, StepLimits};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
 pub enum GraphCommand {
@@ -159,7 +159,10 @@ pub struct StepGrantArgs {
 }
 
 impl StepGrantArgs {
-    fn surroundings(self) -> fault::Result<StepEnvironment> {
+    fn surroundings(self, context: &Context) -> fault::Result<StepEnvironment> {
+        if !self.dir.is_empty() || !self.packages.is_empty() {
+            context.expect_own_machine("a directory or a package for the steps of a graph")?;
+        }
         let absolute = |grant: DirectoryGrant| {
             let host = std::fs::canonicalize(&grant.host).with_context(|| format!("`{}`", grant.host.display()))?;
             Ok::<_, Fault>(DirectoryGrant { host, ..grant })
@@ -224,8 +227,12 @@ impl From<LanguageArg> for Language {
 }
 
 impl ModelArg {
-    fn choice(self, project: &Path) -> Option<ModelChoice> {
-        let has_config = project.join(longhaul_config::FILE).is_file();
+    fn choice(self, context: &Context) -> Option<ModelChoice> {
+        let project = &context.project;
+        let has_config = match context.is_of_server() {
+            true => context.names_project,
+            false => project.join(longhaul_config::FILE).is_file(),
+        };
         if self.no_model || (self.model.is_none() && !has_config) {
             return None;
         }
@@ -248,7 +255,7 @@ pub async fn run(context: &Context, command: GraphCommand) -> fault::Result<Exit
     let token = token();
     match command {
         GraphCommand::New { name, lang, sees } => {
-            let (language, surroundings) = (lang.into(), sees.surroundings()?);
+            let (language, surroundings) = (lang.into(), sees.surroundings(context)?);
             let request = CreateGraph { name, language, surroundings, steps: Vec::new(), token };
             show::summary(context, &context.create_graph(request).await?)
         }
@@ -284,11 +291,11 @@ pub async fn run(context: &Context, command: GraphCommand) -> fault::Result<Exit
             run_live(context, &name, &token, context.operate_graph(request)).await
         }
         GraphCommand::Diagnose { name, step, model } => {
-            let model = model.choice(&context.project);
+            let model = model.choice(context);
             show::answer(context, &context.diagnose_step(DiagnoseStep { name, step, model, token }).await?)
         }
         GraphCommand::Patch { name, step, model, tries: tries_max } => {
-            let model = model.choice(&context.project);
+            let model = model.choice(context);
             show::answer(context, &context.patch_step(PatchStep { name, step, model, tries_max, token }).await?)
         }
         GraphCommand::Show { name, step: None, width } if !context.json => {

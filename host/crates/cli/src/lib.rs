@@ -82,6 +82,7 @@ mod order;
 mod owner;
 mod progress;
 mod prompt;
+mod remote;
 mod speech;
 mod task_status;
 
@@ -113,13 +114,24 @@ pub fn main(cli: Cli, owner: Arc<dyn Owner>) -> fault::Result<Exit> {
         None => None,
     };
     logs::start(&LogSettings::from_environment(&variable)?)?;
+    let server = remote::client(&cli.everywhere)?;
+    if server.is_some() {
+        remote::expect_of_service(command.as_deref())?;
+    }
     let runtime = runtime(command.as_deref().is_some_and(Command::needs_one_thread))?;
     // A stream is for programs, too: no other text is printed between its lines.
-    let EverywhereArgs { home, project, json, trust } = cli.everywhere;
+    let EverywhereArgs { home, project, json, trust, .. } = cli.everywhere;
     let json = json || command.as_ref().is_some_and(|command| command.prints_events());
     let names_project = project.is_some();
-    let (home, project) = (Home::find(home)?, whole(project.as_deref().unwrap_or(Path::new(".")))?);
-    let client = CommandClient::new(&home, &project, &owner);
+    let home = Home::find(home)?;
+    let (project, client) = match server {
+        Some(server) => (remote::project(project)?, CommandClient::of_server(server)),
+        None => {
+            let project = whole(project.as_deref().unwrap_or(Path::new(".")))?;
+            let client = CommandClient::new(&home, &project, &owner);
+            (project, client)
+        }
+    };
     let context = Context { home, project, names_project, json, trust, client, owner };
     let exit = runtime.block_on(async {
         let exit = match command {

@@ -46,8 +46,15 @@ pub trait Owner: Send + Sync {
 
     /// Opens the client of a data directory as its owner and a server, once a command that is about to end has. Where
     /// the state is in a database that another process works with, it waits until that one ends, and calls `on_standby`
-    /// once with a clause about it; requests to `listener` are answered meanwhile.
-    async fn own_soon(&self, home: &Home, listener: &TcpListener, on_standby: StandbyNotice) -> fault::Result<Client>;
+    /// once with a clause about it; requests to `listener` are answered meanwhile, by the server that works where its
+    /// address is known.
+    async fn own_soon(
+        &self,
+        home: &Home,
+        listener: &TcpListener,
+        settings: &ServerSettings,
+        on_standby: StandbyNotice,
+    ) -> fault::Result<Client>;
 
     /// Starts the HTTP server, the recovery of interrupted runs and the scheduler, over a client of this process.
     async fn serve(&self, client: &Client, start: ServerStart) -> fault::Result<Box<dyn RunningServer>>;

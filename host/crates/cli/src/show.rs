@@ -124,7 +124,7 @@ pub async fn replay(
     invocation: Option<String>,
     with: Option<PathBuf>,
 ) -> fault::Result<Exit> {
-    let with = with.map(std::path::absolute).transpose()?;
+    let with = with.map(|path| context.whole(path));
     let outcome = context.replay(ReplayInvocations { run, invocation, with }).await?;
     let same = outcome.invocations.iter().all(|replayed| replayed.same);
     if context.json {

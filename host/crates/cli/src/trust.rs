@@ -69,7 +69,8 @@ pub async fn run(context: &Context, command: Option<TrustCommand>, yes: bool) ->
 /// Settles the trust in a project's file before work begins with it. `yes` agrees; at a terminal the person is asked;
 /// otherwise the service refuses the file and names the remedy.
 pub async fn ask_first(context: &Context, yes: bool) -> fault::Result<()> {
-    if !context.project.join(FILE).is_file() {
+    // A server refuses a file that nobody agreed to on its machine.
+    if context.is_of_server() || !context.project.join(FILE).is_file() {
         return Ok(());
     }
     let is_asked = isatty(std::io::stdin()) && isatty(std::io::stderr()) && !context.json;

@@ -1,5 +1,5 @@
-//! Client of the service: in-process when we own the data directory, over the owner's socket otherwise. Both give the
-//! same responses.
+//! Client of the service: in-process when we own the data directory, over the owner's socket otherwise, and over HTTP
+//! where a command names a server elsewhere. All give the same responses.
 //!
 //! It knows no service: the one in this process is given to it as a [`LocalService`]. It refuses to open a data
 //! directory, which the program does.
@@ -7,6 +7,10 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod local;
+mod server_address;
+mod server_client;
+mod server_events;
+mod server_faults;
 pub mod wire;
 
 use longhaul_api::operations::{OTHER_VERSIONS, Operation, OperationCall, Transport};
@@ -27,6 +31,9 @@ use tokio::task::JoinHandle;
 use wire::{ClientMessage, OwnerGone, ServerMessage, SocketReply};
 
 pub use local::LocalService;
+pub use server_address::{ServerAddress, ServerToken};
+pub use server_client::{EventStream, ServerClient};
+pub use server_faults::{ServerGone, ServerUnreachable, is_server_away};
 
 /// The way to the service.
 pub enum Client {
@@ -41,6 +48,8 @@ pub enum Client {
     },
     /// Another process owns it.
     Far(Home),
+    /// A server elsewhere, which has a data directory of its own.
+    Server(Arc<ServerClient>),
 }
 
 impl Transport for Client {
@@ -59,6 +68,7 @@ impl Transport for Client {
                 let response = call_owner(home, OperationCall::of(&request)?).await?;
                 serde_json::from_value(response).with_context(not_understood)
             }
+            Self::Server(server) => server.call(&request).await,
         }
     }
 }
@@ -92,6 +102,10 @@ impl Client {
                     }
                 });
             }
+            Self::Server(server) => {
+                let events = server.watch(run, after).await?;
+                tokio::spawn(async move { events.pass_on(&sender).await });
+            }
         }
         Ok(receiver)
     }
@@ -101,11 +115,16 @@ impl Client {
         matches!(self, Self::Own { .. })
     }
 
+    /// True when a server elsewhere is asked: this process never becomes the owner in its place.
+    pub fn is_of_server(&self) -> bool {
+        matches!(self, Self::Server(_))
+    }
+
     /// The runs that are worked on here, if this process is the owner.
     pub fn active(&self) -> Vec<RunId> {
         match self {
             Self::Own { service, .. } => service.active(),
-            Self::Far(_) => Vec::new(),
+            Self::Far(_) | Self::Server(_) => Vec::new(),
         }
     }
 
@@ -113,7 +132,7 @@ impl Client {
     pub fn unfollowed(&self) -> Vec<RunId> {
         match self {
             Self::Own { service, .. } => service.unfollowed(),
-            Self::Far(_) => Vec::new(),
+            Self::Far(_) | Self::Server(_) => Vec::new(),
         }
     }
 

@@ -19,6 +19,7 @@
 //! | `powers.rs` | the powers of a configuration |
 //! | `template.rs` | the configuration of a new project |
 //! | `server.rs`, `resources.rs` | the files of a data directory |
+//! | `server_url.rs` | the address by which servers of one database reach each other |
 
 pub mod asks;
 pub mod checkpoints;
@@ -39,6 +40,7 @@ mod rules;
 pub mod schema;
 pub mod secrets;
 pub mod server;
+mod server_url;
 mod tables;
 pub mod template;
 pub mod toml_text;
@@ -48,5 +50,6 @@ pub use file::{CONFIG_BYTES_MAX, FILE, of_config};
 pub use grant::grants;
 pub use parse::{Diagnostic, named_plugins};
 pub use part::{DirectoryConfig, PluginConfig, ToolRuntime};
+pub use server_url::ServerUrl;
 pub use tables::{AskConfig, Config, PlanAcceptance, PlanConfig, ProjectConfig, RunConfig};
 pub use template::{make_whole, plain_name};

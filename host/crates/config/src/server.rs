@@ -6,6 +6,7 @@
 //! is read whenever a notification may be due.
 
 use crate::notify::NotifyConfig;
+use crate::server_url::ServerUrl;
 use crate::toml_text;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_postgres::PostgresConfig;
@@ -151,6 +152,11 @@ pub struct ServerSettings {
     pub tokens: bool,
     /// Host names by which clients may reach it, beside those of loopback and its own address: without port.
     pub hosts: Vec<String>,
+    /// The address by which other servers of the same database reach this one, such as `http://10.0.0.2:7717`: servers
+    /// that stand by forward requests there while this one works, with the tokens in them. `http` is not encrypted, and
+    /// fits a private network alone. Its host is one of `hosts`, too. Default: none, and nobody forwards requests here.
+    /// Only a start changes it.
+    pub url: Option<String>,
     /// Requests per second for each token, or for each address without a token. Default 200.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub requests_per_second: u32,
@@ -177,6 +183,7 @@ impl Default for ServerSettings {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7717)),
             tokens: true,
             hosts: Vec::new(),
+            url: None,
             requests_per_second: 200,
             requests_burst: 400,
             connections_max: 512,
@@ -201,6 +208,15 @@ impl ServerSettings {
                 self.listen
             );
         }
+        if self.url.is_some() && self.server_url().is_none() {
+            bail!("url is no address of a server; write http://HOST:PORT or https://HOST:PORT, without user and path");
+        }
+        if self.url.is_some() && !self.tokens {
+            bail!(
+                "other servers forward requests of their clients to url, so clients need tokens; take `tokens = false` or \
+                 --no-token away"
+            );
+        }
         let figures = [
             ("requests_per_second", self.requests_per_second as usize, 1_000_000),
             ("requests_burst", self.requests_burst as usize, 1_000_000),
@@ -215,14 +231,21 @@ impl ServerSettings {
         }
     }
 
+    /// The address by which other servers reach this one.
+    pub fn server_url(&self) -> Option<ServerUrl> {
+        self.url.as_deref().and_then(ServerUrl::parse)
+    }
+
     /// The settings of a running server after a change of the file, and the fields that need a restart.
     pub fn reloaded(&self, mut now: Self) -> (Self, Vec<&'static str>) {
         let mut kept = Vec::new();
         let mut keep = |name, differs: bool| differs.then(|| kept.push(name));
         keep("listen", now.listen != self.listen);
         keep("tokens", now.tokens != self.tokens);
+        keep("url", now.url != self.url);
         keep("connections_max", now.connections_max != self.connections_max);
         (now.listen, now.tokens, now.connections_max) = (self.listen, self.tokens, self.connections_max);
+        now.url.clone_from(&self.url);
         (now, kept)
     }
 
@@ -235,6 +258,7 @@ impl ServerSettings {
         (is_local && (own.is_loopback() || own.is_unspecified()))
             || host.parse() == Ok(own)
             || self.hosts.iter().any(|name| host.eq_ignore_ascii_case(name))
+            || self.server_url().is_some_and(|url| host.eq_ignore_ascii_case(url.host()))
     }
 }
 
@@ -247,6 +271,8 @@ mod tests {
         let nothing = Written::parse("").unwrap();
         assert_eq!((nothing.server, nothing.notify.is_none()), (ServerSettings::default(), true));
         assert_eq!(Written::parse("[server]\nhosts = ['a.example']").unwrap().server.hosts, ["a.example"]);
+        let url = Written::parse("[server]\nurl = 'http://10.0.0.2:7717/'").unwrap().server.server_url();
+        assert_eq!(url.map(|url| url.to_string()).as_deref(), Some("http://10.0.0.2:7717"));
         assert!(Written::parse("[notify]\ncommand = ['true']").unwrap().notify.is_some());
         assert!(Written::parse("[store]\nurl = 'postgres://me@db.example/work'").unwrap().store.is_some());
         assert_eq!(Written::parse("[server]\n").unwrap().scheduler, SchedulerSettings::default());
@@ -255,6 +281,10 @@ mod tests {
         for wrong in [
             "[server]\nlisten = '0.0.0.0:1'\ntokens = false",
             "[server]\nrequests_per_second = 0",
+            "[server]\nurl = ''",
+            "[server]\nurl = '10.0.0.2:7717'",
+            "[server]\nurl = 'http://me:secret@10.0.0.2:7717'",
+            "[server]\nurl = 'http://10.0.0.2:7717'\ntokens = false",
             "[server]\nbody_bytes_max = 17000000",
             "[server]\nno_such = 1",
             "[sever]\n",
@@ -322,13 +352,19 @@ mod tests {
         }
         let wide = ServerSettings { listen: "192.0.2.1:80".parse().unwrap(), ..ServerSettings::default() };
         assert!(wide.answers_to("192.0.2.1") && !wide.answers_to("localhost"));
+        let at = |url: &str| ServerSettings { url: Some(url.to_owned()), ..wide.clone() };
+        assert!(at("https://alpha.example").answers_to("Alpha.example"));
+        assert!(at("http://[fd00::2]:1").answers_to("[fd00::2]"));
+        assert!(!at("https://alpha.example").answers_to("beta.example"));
     }
 
     #[test]
     fn a_reload_takes_what_it_can_and_names_the_rest() {
         let before = ServerSettings::default();
-        let after = ServerSettings { streams_max: 1, connections_max: 1, ..ServerSettings::default() };
+        let url = Some("http://10.0.0.2:7717".to_owned());
+        let after = ServerSettings { streams_max: 1, connections_max: 1, url, ..ServerSettings::default() };
         let (now, kept) = before.reloaded(after);
-        assert_eq!((now.streams_max, now.connections_max, kept), (1, 512, vec!["connections_max"]));
+        assert_eq!((now.streams_max, now.connections_max, now.url), (1, 512, None));
+        assert_eq!(kept, ["url", "connections_max"]);
     }
 }

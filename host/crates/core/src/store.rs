@@ -1,5 +1,9 @@
 //! The trait of a store: ordered tables, content by digest, and atomic batches.
 
+mod metrics;
+
+pub use metrics::{DurationCounts, StoreMetrics};
+
 use crate::Digest;
 use std::path::Path;
 
@@ -393,6 +397,11 @@ pub trait Store: Send + Sync {
     /// The time for which no other process may take the store over, in milliseconds. None for a store that is never
     /// taken over while this process lives.
     fn lease_left_ms(&self) -> Option<u64> {
+        None
+    }
+
+    /// The figures of a store on a server. None for a store that has no lease.
+    fn metrics(&self) -> Option<StoreMetrics> {
         None
     }
 }

@@ -259,7 +259,9 @@ impl Proxy {
             // A tunnel outlives its connection's request.
             let _seat = seat;
             let Ok(client) = upgraded.await else { return };
-            if let Err(error) = proxy.carry(TokioIo::new(client), server, begins_as_tls).await {
+            // Closed after the refusal is noted: a program that sees its connection end may ask for the reason at once.
+            let mut client = TokioIo::new(client);
+            if let Err(error) = proxy.carry(&mut client, server, begins_as_tls).await {
                 proxy.note(RefusedRequest::new(&uri, error));
             }
         });

@@ -43,7 +43,7 @@ pub(crate) fn setup(
     InvocationSetup {
         invocation: InvocationId::from_text("exec"),
         scope: InvocationScope { project: "exec".into(), plugin: "exec".into() },
-        // Without a table: a refusal names the command-line option instead.
+        // The table is empty, so that a refusal names the command-line option.
         grants: Grants { directories, hosts, ..Grants::default() },
         limits: limits.of_call(),
         services: null::services(Arc::new(MachineClock)),

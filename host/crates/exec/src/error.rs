@@ -46,7 +46,7 @@ pub enum ExecError {
     /// The interpreter, or the program, cannot be loaded.
     #[error(transparent)]
     Load(LoadError),
-    /// Only Python runs natively.
+    /// The language does not run natively; Python alone does.
     #[error("only Python runs natively; leave out `--runtime native` for other languages")]
     NotNative,
     /// There is no Python on this machine.
@@ -75,7 +75,7 @@ pub enum ExecError {
          TypeScript"
     )]
     RichProgram,
-    /// Only Python has sessions.
+    /// The language has no sessions; Python alone does.
     #[error("only Python has sessions; leave out the session for other languages")]
     SessionOfPython,
     /// A step in WebAssembly has no modules of its job.

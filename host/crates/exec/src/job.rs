@@ -101,10 +101,10 @@ impl JobLimits {
 /// The runtime of the code of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Runtime {
-    /// In an instance of WebAssembly.
+    /// An instance of WebAssembly.
     #[default]
     Wasm,
-    /// In an interpreter of this machine, in the sandbox of native programs. Python only.
+    /// An interpreter of this machine, in the sandbox of native programs. Python only.
     Native(NativeRuntime),
 }
 

@@ -147,7 +147,7 @@ fn host_fault(doing: &'static str) -> impl Fn(std::io::Error) -> ExecError {
 fn program(job: &Job, native: &NativeRuntime) -> Result<Program, ExecError> {
     let python = interpreter(native)?;
     let JobLimits { timeout_ms, memory_bytes_max, output_bytes_max, disk_bytes_max, fuel_max: _ } = job.limits;
-    // Without `-u` Python would hold back what it prints into a pipe.
+    // Python would hold back what it prints into a pipe without `-u`.
     let unbuffered = job.sink.as_ref().map(|_| "-u");
     let words = [python.as_str(), "-I", "-B", "-X", "utf8"].into_iter().chain(unbuffered).chain([RUNNER_PATH]);
     let spec = Spec { argv: words.map(str::to_owned).collect(), has_proxy: !job.hosts.is_empty(), memory_bytes_max };
@@ -158,7 +158,7 @@ fn program(job: &Job, native: &NativeRuntime) -> Result<Program, ExecError> {
     program.starts = Some(python);
     program.sink.clone_from(&job.sink);
     program.level_min = level_min(native.sandbox_min, &job.hosts);
-    // Without a display, figures are drawn into files.
+    // Figures are drawn into files, since there is no display.
     program.env.insert("MPLBACKEND".to_owned(), "agg".to_owned());
     for directory in &job.directories {
         let path = plain(&directory.host).map_err(host_fault("tell the path of a directory"))?;
@@ -275,7 +275,7 @@ impl ProxyTask {
         if hosts.is_empty() {
             return Ok(Self(None));
         }
-        // Without a table: a refusal names the command-line option instead.
+        // The table is empty, so that a refusal names the command-line option.
         let grants = Grants { hosts: hosts.to_vec(), ..Grants::default() };
         let proxy = Arc::new(Proxy::new(Guard::new(grants, RequestLimits::default()), TRAFFIC_BYTES_MAX));
         let listener = longhaul_egress::listen_in(&room.shared(), PROXY_SOCKET)?;

@@ -49,8 +49,9 @@ impl ExecutorPaths {
     }
 }
 
-/// If this process was started as a compiler, or as the sandbox of a native job, does that and ends. An embedder's `main`
-/// begins with this call, so that hostile modules are compiled in a bounded child, and not in the embedder itself.
+/// Does the work of a compiler, or of the sandbox of a native job, and ends the process, if it was started as one. An
+/// embedder's `main` begins with this call, so that hostile modules are compiled in a bounded child, and not in the
+/// embedder itself.
 pub fn compile_if_asked() {
     serve_children(ServedChildren::Compiler);
     let arguments: Vec<String> = std::env::args().skip(1).collect();

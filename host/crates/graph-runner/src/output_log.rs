@@ -72,7 +72,7 @@ impl OutputLogs {
             return page;
         }
         let wait = Duration::from_millis(request.wait_ms.min(OUTPUT_WAIT_MS_MAX));
-        // Without a change there is nothing new, and the page says so.
+        // The page says that there is nothing new where nothing changed.
         let _ = tokio::time::timeout(wait, changes.changed()).await;
         log.page(&ReadGraphOutput { after: page.last, ..request.clone() })
     }

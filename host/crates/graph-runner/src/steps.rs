@@ -5,10 +5,10 @@
 //! where a false one harms nothing but the graph of that step. Errors of a step are in its report; an error here means
 //! that it was not run.
 //!
-//! Not carried from step to step, and not compared: the order of a set's elements, identities of numbers and texts,
-//! addresses, cache statistics, changes to modules and builtins, warnings that were shown already, tracebacks of stored
-//! exceptions, and the flags of `decimal`. Of files, a report has the paths that a step read and wrote; their content is
-//! for the caller to look at.
+//! Some things are neither carried from step to step nor compared: the order of a set's elements, identities of numbers
+//! and texts, addresses, cache statistics, changes to modules and builtins, warnings that were shown before, tracebacks
+//! of stored exceptions, and the flags of `decimal`. A report has the paths of the files that a step read and wrote;
+//! their content is for the caller to look at.
 
 mod answer;
 

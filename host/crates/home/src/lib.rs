@@ -14,5 +14,5 @@ pub mod text_file;
 
 pub use directory::{Home, LockHolder, Owned, SocketAddress, VARIABLE, is_ours_alone};
 pub use machine::{MachineClock, ServedChildren, cache, own_compiler, own_program, serve_children, variable};
-pub use place::{HomePlace, host_name};
+pub use place::{HomePlace, host_name, random_id};
 pub use plugin_directories::{PLUGINS_VARIABLE, carried_plugins, plugin_directories};

@@ -50,8 +50,7 @@ impl Home {
         if let Some(place) = self.place()? {
             return Ok(place);
         }
-        let random = fs::read_to_string(RANDOM).with_context(|| format!("cannot read `{RANDOM}`"))?;
-        let id = random.trim().to_owned();
+        let id = random_id()?;
         self.write_whole(FILE, &id)?;
         Ok(HomePlace { id, host: host_name() })
     }
@@ -72,6 +71,15 @@ impl Home {
         fs::rename(&unfinished, &path).with_context(failed)?;
         fs::File::open(self.path()).and_then(|directory| directory.sync_all()).with_context(failed)
     }
+}
+
+/// A fresh random id.
+///
+/// # Errors
+/// When the kernel gives none.
+pub fn random_id() -> fault::Result<String> {
+    let random = fs::read_to_string(RANDOM).with_context(|| format!("cannot read `{RANDOM}`"))?;
+    Ok(random.trim().to_owned())
 }
 
 /// The name of this machine; empty where the system does not tell it.

@@ -7,7 +7,7 @@
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, ReadTotals, Row, Store, StoreError, Table};
-use longhaul_records::failover;
+use longhaul_records::commit_loss;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ fn mark_key() -> Key {
     Key::of("migration")
 }
 
-/// True when a store has no row but a mark, and the timeline of its server.
+/// True when a store has no row but a mark, the timeline of its server and its history.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -157,7 +157,7 @@ impl<'a> Rows<'a> {
         loop {
             for row in self.page.by_ref() {
                 let is_mark = self.table == Table::States && row.0 == mark_key().as_bytes();
-                if !is_mark && !failover::is_timeline(self.table, &row.0) {
+                if !is_mark && !commit_loss::is_of_one_store(self.table, &row.0) {
                     return Ok(Some(row));
                 }
             }
@@ -219,6 +219,7 @@ impl Writer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_records::commit_loss::OpenedStore;
     use longhaul_testkit::MemoryStore;
 
     /// A store with rows of two tables, and content of which two are named, one of them by the other.
@@ -255,13 +256,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_timeline_of_a_server_is_no_state_and_stays_where_it_is() {
+    async fn the_timeline_and_the_history_of_a_store_are_no_state_and_stay_where_they_are() {
         let (from, to) = (MemoryStore::new(), MemoryStore::new());
-        failover::note(&from, 7, None).await.unwrap();
-        failover::note(&to, 1, None).await.unwrap();
+        let opened = |timeline| OpenedStore { timeline, fresh_id: timeline.to_string(), ..OpenedStore::default() };
+        commit_loss::note(&from, &opened(7)).await.unwrap();
+        let own = commit_loss::note(&to, &opened(1)).await.unwrap();
         assert!(is_empty(&from).unwrap() && is_empty(&to).unwrap());
         assert_eq!(copy(&from, &to).await.unwrap().rows, 0);
-        assert_eq!(failover::note(&to, 1, None).await.unwrap(), None, "its own timeline is still there");
+        let again = OpenedStore { timeline: 1, fresh_id: "another".to_owned(), ..OpenedStore::default() };
+        assert_eq!(commit_loss::note(&to, &again).await.unwrap(), own, "its own timeline and history are still there");
     }
 
     #[tokio::test]

@@ -76,7 +76,7 @@ impl PackageCache {
         Ok(DirectoryGrant { guest: PACKAGES_GUEST.to_owned(), host: folder.join(SITE), access: Access::Read })
     }
 
-    /// None also for a file that somebody spoiled: it is made again.
+    /// The kept lock of these packages; none where there is none, or a spoiled one, which is made again.
     fn remembered(&self, wants: &[PackageRequirement]) -> Option<PackageLock> {
         let path = self.path_of(&sorted(wants));
         let bytes = std::fs::metadata(&path).ok()?.len();

@@ -67,7 +67,7 @@ fn main() {
 }
 
 fn postgres(server: &PostgresServer) -> PostgresStore {
-    let holder = Holder { host: "bench".to_owned(), pid: std::process::id(), directory: "/bench".into() };
+    let holder = Holder { host: "bench".to_owned(), pid: std::process::id(), directory: "/bench".into(), url: None };
     let on_lost = |lost: &LeaseLost| eprintln!("{lost}");
     let options = PostgresOptions { holder, crash_hook: None, on_lost: Arc::new(on_lost) };
     PostgresStore::open(&PostgresConfig::at(&server.url()), &|_| None, options)

@@ -21,7 +21,7 @@ pub(crate) struct Fence<'a> {
     pub(crate) head: i64,
 }
 
-/// What a statement is to do.
+/// The rows and the content of one statement.
 #[derive(Debug, Default)]
 pub(crate) struct Work<'a> {
     condition_tables: Vec<i16>,

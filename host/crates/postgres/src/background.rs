@@ -2,17 +2,22 @@
 //!
 //! Callers are in a runtime of one thread, of many, or in none, and may be dropped with their runtime. Connections that
 //! lived in it would end with it, and waiting for them in it would block it. So they have a runtime of their own, which
-//! a caller waits for as for a disk.
+//! a caller waits for as for a disk. Where that takes longer than a disk would, a caller's runtime of many threads goes
+//! on with another one in the place of the thread that waits.
 
 use std::io;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::sync::oneshot;
 
 /// Threads of the runtime. While one encodes a large batch, the other renews the lease.
 const WORKERS: usize = 2;
+
+/// The time after which a caller's thread is replaced in its runtime while it waits. Most reads are answered sooner, and
+/// the exchange of a thread is a part of the time of a read.
+const SOON: Duration = Duration::from_millis(2);
 
 /// The longest time for tasks to end when the store is dropped. Those with work to finish are awaited before.
 const STOP_MAX: Duration = Duration::from_secs(1);
@@ -20,7 +25,7 @@ const STOP_MAX: Duration = Duration::from_secs(1);
 /// A runtime on a thread of its own. Dropping this ends it, also inside of another runtime.
 pub(crate) struct Background {
     handle: Handle,
-    /// None only while this is dropped.
+    /// The sender that ends the work; none only while this is dropped.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -64,7 +69,11 @@ impl Background {
             // The receiver waits below.
             let _ = told.send(future.await);
         }));
-        outcome.recv().ok()
+        match outcome.recv_timeout(SOON) {
+            Ok(value) => Some(value),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => block_aside(|| outcome.recv().ok()),
+        }
     }
 }
 
@@ -78,6 +87,15 @@ impl Drop for Background {
     }
 }
 
+/// Blocks this thread. A runtime of many threads, whose tasks would wait for it, goes on with another one; a runtime of
+/// one thread has no other.
+fn block_aside<T>(blocking: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(blocking),
+        _ => blocking(),
+    }
+}
+
 fn serve(runtime: Runtime, stopped: oneshot::Receiver<()>) {
     // The sender is dropped and sends nothing.
     let _ = runtime.block_on(stopped);
@@ -87,6 +105,7 @@ fn serve(runtime: Runtime, stopped: oneshot::Receiver<()>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::time::timeout;
 
     #[test]
     fn callers_of_every_kind_wait_for_it_and_drop_it() {
@@ -99,5 +118,22 @@ mod tests {
         ask();
         Builder::new_current_thread().build().expect("a runtime").block_on(async { ask() });
         Builder::new_multi_thread().worker_threads(1).build().expect("a runtime").block_on(async { ask() });
+    }
+
+    #[test]
+    fn a_runtime_of_one_worker_goes_on_while_a_task_waits() {
+        let background = Background::start().expect("a thread");
+        let runtime = Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
+        let (other_is_done, told) = oneshot::channel();
+        let (waits, began) = mpsc::channel();
+        let waiting = runtime.spawn(async move {
+            waits.send(()).expect("the test listens");
+            background.wait(async move { timeout(Duration::from_secs(30), told).await })
+        });
+        began.recv().expect("it begins");
+        // The wait ends by a task that the same worker would run.
+        drop(runtime.spawn(async move { other_is_done.send(7) }));
+        let waited = runtime.block_on(waiting).expect("no panic");
+        assert_eq!(waited.and_then(Result::ok).and_then(Result::ok), Some(7));
     }
 }

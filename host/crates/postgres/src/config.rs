@@ -188,7 +188,7 @@ impl PostgresConfig {
                 "write it after the host: postgres://USER@HOST:PORT/DATABASE",
             ));
         }
-        // What the client made of it decides: a mode may be named twice, or be written in another way.
+        // The mode as the client read it decides: it may be named twice, or be written in another way.
         match (named_mode(&self.url), config.get_ssl_mode()) {
             (Some(_), SslMode::Prefer) => {
                 return Err(refused(

@@ -5,6 +5,7 @@
 //! wait are held on this side.
 
 use crate::config::{PostgresConfig, refused};
+use crate::counts::StoreCounts;
 use crate::error::{Place, Trouble, told};
 use longhaul_core::store::StoreError;
 use rustls::pki_types::CertificateDer;
@@ -59,6 +60,8 @@ pub(crate) struct Server {
     /// The longest time that a call waits for a server that is gone.
     pub(crate) patience: Duration,
     pub(crate) lease: Duration,
+    /// What this process did with the store on it.
+    pub(crate) counts: StoreCounts,
     /// Set after the settings of a session were refused, which a pooler does.
     is_pooled: AtomicBool,
 }
@@ -94,6 +97,7 @@ impl Server {
             statement_max: settings.statement_max(),
             patience: settings.patience(),
             lease: settings.lease(),
+            counts: StoreCounts::default(),
             is_pooled: AtomicBool::new(false),
         })
     }

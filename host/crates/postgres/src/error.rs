@@ -6,7 +6,7 @@ use std::io;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-/// What an error says about the statement that met it.
+/// The effect of an error on the statement that met it.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// Nothing was written, and the same statement may pass when it is sent again.

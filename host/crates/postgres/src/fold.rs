@@ -26,7 +26,7 @@ pub(crate) struct Condition {
 /// A batch.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folded {
-    /// In the order of their changes.
+    /// The conditions, in the order of their changes.
     pub(crate) conditions: Vec<Condition>,
     /// The last value of each key; none where it is removed.
     pub(crate) writes: BTreeMap<Cell, Option<Vec<u8>>>,
@@ -130,7 +130,7 @@ pub(crate) fn merge<'a>(batches: &[&'a Folded]) -> (Work<'a>, Vec<(usize, &'a Co
             work.expect(table_no(*table), key, expected);
             owners.push((at, condition));
         }
-        // What contradicts itself writes nothing.
+        // A batch that contradicts itself writes nothing.
         if folded.contradiction.is_none() {
             writes.extend(folded.writes.iter().map(|(cell, value)| (cell, value.as_deref())));
             blobs.extend(folded.blobs.iter().map(|(digest, bytes)| (digest, bytes.as_slice())));

@@ -12,7 +12,7 @@ use crate::clock::{jitter, uptime_ms};
 use crate::connect::{Connection, Server};
 use crate::error::Trouble;
 use crate::protocol::{Input, Loss, Outcome, Owner, OwnerRow, Proof};
-use crate::schema::{IS_DURABLE, Names, TIMELINE};
+use crate::schema::{HELD_URL, IS_DURABLE, Names, TIMELINE};
 use longhaul_core::store::StoreError;
 use std::fmt;
 use std::path::PathBuf;
@@ -35,6 +35,8 @@ pub struct Holder {
     pub pid: u32,
     /// Its data directory.
     pub directory: PathBuf,
+    /// The address by which other servers reach it; none where it serves none of them. It is not shown.
+    pub url: Option<String>,
 }
 
 impl fmt::Display for Holder {
@@ -50,8 +52,12 @@ pub enum Waiting {
     Holder {
         /// That process, as its [`Holder`] reads.
         holder: String,
+        /// Its address for other servers, as the database has it: not checked.
+        url: Option<String>,
         /// The time until its lease ends unless it is renewed, in milliseconds.
         left_ms: u64,
+        /// The number of commits so far.
+        commits: u64,
     },
     /// The server does not answer.
     Server {
@@ -63,7 +69,7 @@ pub enum Waiting {
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Holder { holder, left_ms } => {
+            Self::Holder { holder, left_ms, .. } => {
                 write!(f, "{holder} has the store; its lease ends in {left_ms} ms unless it is renewed")
             }
             Self::Server { detail } => f.write_str(detail),
@@ -133,6 +139,7 @@ pub(crate) struct Lease {
 /// Statements about the owner's row. `$1` is the nonce.
 struct Statements {
     claim: String,
+    announce: String,
     held: String,
     renew: String,
     status: String,
@@ -151,9 +158,10 @@ impl Statements {
                  AND (nonce IS NULL OR nonce = $1::uuid OR lease_until IS NULL OR lease_until <= clock_timestamp()) \
                  RETURNING head, timeline, (SELECT timeline FROM before), epoch"
             ),
+            announce: format!("UPDATE {owner} SET url = $2 WHERE id = 1 AND nonce = $1::uuid"),
             held: format!(
-                "SELECT holder, coalesce(ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000), 0)::bigint \
-                 FROM {owner} WHERE id = 1"
+                "SELECT holder, coalesce(ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000), 0)::bigint, \
+                 head, {HELD_URL} FROM {owner} AS held WHERE id = 1"
             ),
             renew: format!(
                 "UPDATE {owner} SET lease_until = clock_timestamp() + $2 * interval '1 second' \
@@ -211,6 +219,13 @@ impl Lease {
         }
     }
 
+    /// Tells others the address of the holder, in place of that of the one before. Tables of the first format have no
+    /// place for it, so it comes after the steps that they lack.
+    pub(crate) async fn announce(&self, client: &Client, holder: &Holder) -> Result<(), Trouble> {
+        self.server.bounded(self.server.append_max(), self.send_url(client, holder.url.as_deref())).await?;
+        Ok(())
+    }
+
     /// Renews the lease once. After a loss it is renewed no more.
     pub(crate) async fn renew(&self, client: &Client) -> Result<(), Trouble> {
         let (proof, _) = self.held().map_err(Trouble::Final)?;
@@ -218,6 +233,7 @@ impl Lease {
         let limit = self.server.lease / 4;
         if self.server.bounded(limit, self.send_renewal(client, proof)).await? {
             self.step(Input::Renewed { sent_ms }, "").map_err(Trouble::Final)?;
+            self.server.counts.lease_renewals.add();
             return Ok(());
         }
         let status = self.status(client).await?;
@@ -251,6 +267,7 @@ impl Lease {
             wait = match self.renew_on(&mut connection).await {
                 Ok(()) => self.renew_in(),
                 Err(trouble) => {
+                    self.server.counts.lease_renewals_failed.add();
                     let why = trouble.into_error();
                     tracing::warn!(error = %why, left_ms = self.left_ms(), "the lease on the store was not renewed");
                     connection = None;
@@ -350,8 +367,13 @@ impl Lease {
     async fn send_held(&self, client: &Client) -> Result<Option<Waiting>, Error> {
         let row = client.query_typed_opt(&self.statements.held, &[]).await?;
         let Some(row) = row else { return Ok(None) };
-        let left_ms: i64 = row.try_get(1)?;
-        Ok(Some(Waiting::Holder { holder: row.try_get(0)?, left_ms: u64::try_from(left_ms).unwrap_or(0) }))
+        let (left_ms, head): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
+        let (left_ms, commits) = (u64::try_from(left_ms).unwrap_or(0), u64::try_from(head).unwrap_or(0));
+        Ok(Some(Waiting::Holder { holder: row.try_get(0)?, url: row.try_get(3)?, left_ms, commits }))
+    }
+
+    async fn send_url(&self, client: &Client, url: Option<&str>) -> Result<u64, Error> {
+        client.execute_typed(&self.statements.announce, &[(&self.nonce, Type::TEXT), (&url, Type::TEXT)]).await
     }
 
     async fn send_renewal(&self, client: &Client, proof: Proof) -> Result<bool, Error> {

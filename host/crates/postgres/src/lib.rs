@@ -19,9 +19,11 @@
 //! | `fold.rs` | batches as conditions and last values; those that go together |
 //! | `append.rs` | the fenced statement, the only one that changes the store |
 //! | `writer.rs` | the task that commits, and settles unknown outcomes |
+//! | `commits.rs` | the number of commits, for whoever remembers it |
 //! | `read.rs` | connections for reads |
 //! | `blob.rs` | the storage format of content |
 //! | `maintain.rs` | reading everything, removal of unreferenced content |
+//! | `counts.rs` | the counts of renewals, commits and refusals, for metrics |
 //! | `report.rs` | the state of a server for the doctor |
 //! | `clock.rs` | the time of this machine, for the lease and for pauses |
 //! | `background.rs` | the thread with a runtime, on which all connections live |
@@ -34,8 +36,10 @@ mod append;
 mod background;
 mod blob;
 mod clock;
+mod commits;
 mod config;
 mod connect;
+mod counts;
 mod error;
 mod fold;
 mod lease;
@@ -47,6 +51,7 @@ mod report;
 mod schema;
 mod writer;
 
+pub use commits::CommitCount;
 pub use config::PostgresConfig;
 pub use lease::{Holder, LeaseLost, Waiting};
 pub use longhaul_core::crash::CrashHook;

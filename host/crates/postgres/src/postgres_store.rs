@@ -3,6 +3,7 @@
 use crate::background::Background;
 use crate::blob;
 use crate::clock::jitter;
+use crate::commits::CommitCount;
 use crate::config::PostgresConfig;
 use crate::connect::{Connection, Server};
 use crate::error::Trouble;
@@ -15,7 +16,7 @@ use crate::writer::{Job, WriteGuard, Writer};
 use longhaul_core::Digest;
 use longhaul_core::crash::CrashHook;
 use longhaul_core::store::{
-    Batch, CollectedContent, Key, Names as Naming, Op, ReadTotals, Row, Store, StoreError, Table,
+    Batch, CollectedContent, Key, Names as Naming, Op, ReadTotals, Row, Store, StoreError, StoreMetrics, Table,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -70,13 +71,16 @@ pub struct PostgresStore {
     places: Arc<Semaphore>,
     /// Held by every writer, and exclusively while content is removed.
     writing: Arc<RwLock<()>>,
-    /// None only while this is dropped.
+    /// The queue of the writer; none only while this is dropped.
     queue: Option<mpsc::UnboundedSender<Job>>,
     writer: Option<JoinHandle<()>>,
     keeper: Option<JoinHandle<()>>,
+    commits: CommitCount,
     timeline: i32,
     promotion: Option<Promotion>,
     is_untouched: bool,
+    /// The number of claims, that of this process included.
+    epoch: u64,
     /// Dropped last: all of the above lives on it.
     background: Background,
 }
@@ -110,11 +114,14 @@ impl PostgresStore {
     ) -> Result<Self, StoreError> {
         let opening = Opening::new(config, variable, options)?;
         let of_server = |error: StoreError| (Waiting::Server { detail: error.to_string() }, error);
-        let mut has_waited = false;
+        let (mut has_waited, mut was_held) = (false, false);
         loop {
-            let (reason, error) = match opening.attempt() {
+            let (reason, error) = match opening.attempt(was_held) {
                 Ok(Claimed::Ours(owned)) => return Ok(opening.finish(owned)),
-                Ok(Claimed::Others(reason)) => (reason, opening.server.place.held()),
+                Ok(Claimed::Others(reason)) => {
+                    was_held = true;
+                    (reason, opening.server.place.held())
+                }
                 // In the middle of a failover a server is a replica for a moment, or takes nobody: whoever stands by
                 // outlives that.
                 Err(Trouble::Final(error @ StoreError::Refused { .. })) if has_waited => of_server(error),
@@ -160,6 +167,12 @@ impl PostgresStore {
     #[must_use]
     pub fn is_untouched(&self) -> bool {
         self.is_untouched
+    }
+
+    /// The number of commits that are known to be durable: those before the claim, and those of this process.
+    #[must_use]
+    pub fn commits(&self) -> CommitCount {
+        self.commits.clone()
     }
 
     /// Leaves out existing content, and encodes the rest.
@@ -292,6 +305,16 @@ impl Store for PostgresStore {
     fn lease_left_ms(&self) -> Option<u64> {
         Some(self.held_ms())
     }
+
+    fn metrics(&self) -> Option<StoreMetrics> {
+        let waiting = QUEUE_BATCHES_MAX.saturating_sub(self.places.available_permits());
+        Some(StoreMetrics {
+            epoch: self.epoch,
+            lease_left_ms: self.held_ms(),
+            commits_waiting: u64::try_from(waiting).unwrap_or(u64::MAX),
+            ..self.server.counts.metrics()
+        })
+    }
 }
 
 impl Drop for PostgresStore {
@@ -319,7 +342,7 @@ impl Drop for PostgresStore {
     }
 }
 
-/// What every attempt to open a store shares.
+/// The parts that every attempt to open a store shares.
 struct Opening {
     server: Arc<Server>,
     names: Names,
@@ -348,10 +371,11 @@ impl Opening {
         Ok(Self { server, names, lease, options, connections_max: config.connections_max, background })
     }
 
-    fn attempt(&self) -> Result<Claimed<Owned>, Trouble> {
+    /// Tries to claim the store. `was_held`: there was one, so that none is made.
+    fn attempt(&self, was_held: bool) -> Result<Claimed<Owned>, Trouble> {
         let (server, names, lease) = (Arc::clone(&self.server), self.names.clone(), Arc::clone(&self.lease));
         let holder = self.options.holder.clone();
-        let claimed = self.background.wait(async move { claim(&server, &names, &lease, &holder).await });
+        let claimed = self.background.wait(async move { claim(&server, &names, &lease, &holder, was_held).await });
         claimed.unwrap_or_else(|| Err(Trouble::Final(self.server.place.failed("its thread ended"))))
     }
 
@@ -362,7 +386,8 @@ impl Opening {
         if let Some(Promotion { from, to }) = promotion {
             tracing::warn!(from, to, "the server was promoted since its last owner, and may lack the last commits");
         }
-        let writer = Writer::new(&server, &lease, &names, connection, options.crash_hook);
+        let commits = CommitCount::of(claim.head);
+        let writer = Writer::new(&server, &lease, &names, (connection, commits.clone()), options.crash_hook);
         let (queue, jobs) = mpsc::unbounded_channel();
         let writer = background.spawn(writer.serve(jobs));
         let keeper = background.spawn(Arc::clone(&lease).keep(None));
@@ -376,16 +401,25 @@ impl Opening {
             queue: Some(queue),
             writer: Some(writer),
             keeper: Some(keeper),
+            commits,
             timeline: claim.proof.timeline,
             promotion,
             is_untouched: claim.head == 0,
+            epoch: u64::try_from(claim.proof.epoch).unwrap_or(0),
             background,
         }
     }
 }
 
-/// Makes the tables if there are none, and claims the store. Steps that older tables lack are taken by their owner.
-async fn claim(server: &Server, names: &Names, lease: &Lease, holder: &Holder) -> Result<Claimed<Owned>, Trouble> {
+/// Makes the tables if there are none, and claims the store. Steps that older tables lack are taken by their owner. Tables
+/// that were there and are gone are not made: they are about to be restored.
+async fn claim(
+    server: &Server,
+    names: &Names,
+    lease: &Lease,
+    holder: &Holder,
+    was_held: bool,
+) -> Result<Claimed<Owned>, Trouble> {
     let connection = server.connect_to_any().await.map_err(Trouble::of_connection)?;
     server.facts(&connection).await.map_err(Trouble::of_connection)?.check(&server.place).map_err(Trouble::Final)?;
     let found = server.bounded(server.statement_max, names.format(&connection.client)).await?;
@@ -393,6 +427,9 @@ async fn claim(server: &Server, names: &Names, lease: &Lease, holder: &Holder) -
         return Err(Trouble::Final(refused));
     }
     if found.is_none() {
+        if was_held {
+            return Err(Trouble::Again(server.place.unreachable("its tables are gone, as during a restore")));
+        }
         server.bounded(server.statement_max, names.migrate(&connection.client, 0)).await?;
     }
     let claim = match lease.claim(&connection.client, holder).await? {
@@ -402,6 +439,7 @@ async fn claim(server: &Server, names: &Names, lease: &Lease, holder: &Holder) -
     if let Some(older) = found.filter(|found| *found < FORMAT) {
         server.bounded(server.statement_max, names.migrate(&connection.client, older)).await?;
     }
+    lease.announce(&connection.client, holder).await?;
     Ok(Claimed::Ours(Owned { claim, connection }))
 }
 

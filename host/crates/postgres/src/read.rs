@@ -1,7 +1,9 @@
 //! Reads: over connections of their own, which are made when they are needed and kept.
 //!
 //! A read changes nothing, so it is repeated after an error that may pass, until the server is back or the caller has
-//! waited long enough. A scan is one statement, so its rows are those of one moment.
+//! waited long enough. Once one has waited in vain for a connection, the server is away: all others are refused at
+//! once, but for one at a time that finds out whether it is back. Otherwise the callers of a long outage would pile up.
+//! A scan is one statement, so its rows are those of one moment.
 
 use crate::clock::jitter;
 use crate::connect::{Connection, Server};
@@ -10,6 +12,7 @@ use crate::lease::Lease;
 use crate::schema::{Names, table_no};
 use longhaul_core::Digest;
 use longhaul_core::store::{Row, StoreError, Table};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -28,6 +31,10 @@ pub(crate) struct Reader {
     idle: Mutex<Vec<Connection>>,
     places: Semaphore,
     connections_max: u32,
+    /// True from a read that waited in vain for a connection to the next connection or answer.
+    is_away: AtomicBool,
+    /// Held by the read that asks a server that is away.
+    probe: tokio::sync::Mutex<()>,
 }
 
 struct Statements {
@@ -88,6 +95,8 @@ impl Reader {
             idle: Mutex::default(),
             places: Semaphore::new(usize::try_from(connections_max).unwrap_or(1)),
             connections_max,
+            is_away: AtomicBool::new(false),
+            probe: tokio::sync::Mutex::default(),
         }
     }
 
@@ -176,8 +185,13 @@ impl Reader {
         rows.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
     }
 
-    /// The rows of a statement, which is repeated while its errors may pass.
+    /// The rows of a statement.
     async fn rows(&self, text: &str, params: &[Param<'_>]) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+        if self.is_away() { self.probe_rows(text, params).await } else { self.await_rows(text, params).await }
+    }
+
+    /// The rows of a statement, which is repeated while its errors may pass.
+    async fn await_rows(&self, text: &str, params: &[Param<'_>]) -> Result<Vec<tokio_postgres::Row>, StoreError> {
         let deadline = Instant::now() + self.server.patience;
         let busy = |_| self.server.place.unreachable(format!("all {} connections are busy", self.connections_max));
         let place = timeout_at(deadline, self.places.acquire()).await.map_err(busy)?;
@@ -185,17 +199,60 @@ impl Reader {
         let mut pause = PAUSE_MIN;
         loop {
             self.lease.check()?;
-            let why = match self.try_rows(text, params).await {
+            if self.is_away() {
+                return Err(self.away());
+            }
+            let (why, has_connection) = match self.try_rows(text, params).await {
                 Ok(rows) => return Ok(rows),
                 Err(Trouble::Final(why)) => return Err(why),
-                Err(Trouble::Again(why) | Trouble::Unknown(why)) => why,
+                Err(Trouble::Again(why)) => {
+                    let has_connection = !matches!(why, StoreError::Unreachable { .. });
+                    (why, has_connection)
+                }
+                Err(Trouble::Unknown(why)) => (why, true),
             };
             if Instant::now() + pause >= deadline {
+                if !has_connection {
+                    self.begin_outage(&why);
+                }
                 return Err(why);
             }
             tracing::debug!(error = %why, "a read is repeated");
             sleep(pause + jitter(pause)).await;
             pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// The rows of a statement that asks a server that is away, once; refused where another one asks it just now.
+    async fn probe_rows(&self, text: &str, params: &[Param<'_>]) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+        self.lease.check()?;
+        let Ok(_probe) = self.probe.try_lock() else { return Err(self.away()) };
+        let found = self.try_rows(text, params).await;
+        found.map_err(Trouble::into_error)
+    }
+
+    fn is_away(&self) -> bool {
+        self.is_away.load(Ordering::Relaxed)
+    }
+
+    fn away(&self) -> StoreError {
+        let ms = self.server.patience.as_millis();
+        self.server
+            .place
+            .unreachable(format!("it did not come back within {ms} ms, and is asked by one call at a time"))
+    }
+
+    fn begin_outage(&self, why: &StoreError) {
+        if !self.is_away.swap(true, Ordering::Relaxed) {
+            tracing::warn!(error = %why, "the server of the store is away; reads wait for it no more");
+        }
+        // One of them may be broken without a sign, and would cost the first read after the outage.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn end_outage(&self) {
+        if self.is_away.swap(false, Ordering::Relaxed) {
+            tracing::info!("the server of the store is back");
         }
     }
 
@@ -205,10 +262,13 @@ impl Reader {
             None => {
                 let made = self.server.connect().await.map_err(Trouble::of_connection)?;
                 self.lease.expect_server(&made.client).await?;
+                // However long the statement takes.
+                self.end_outage();
                 made
             }
         };
         let rows = self.server.bounded(self.server.statement_max, connection.client.query_typed(text, params)).await?;
+        self.end_outage();
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         Ok(rows)
     }

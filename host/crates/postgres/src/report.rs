@@ -6,7 +6,7 @@ use crate::background::Background;
 use crate::config::PostgresConfig;
 use crate::connect::{Connection, Facts, Server};
 use crate::error::Trouble;
-use crate::schema::{FORMAT, Names, TIMELINE};
+use crate::schema::{FORMAT, HELD_URL, Names, TIMELINE};
 use longhaul_core::store::StoreError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct ServerReport {
     pub fsync: String,
     /// `default_transaction_isolation`.
     pub isolation: String,
-    /// Whether the connection is encrypted.
+    /// True when the connection is encrypted.
     pub is_encrypted: bool,
     /// True where a pooler is between: it does not hand on the settings of a session. Commits, reads and the lease work
     /// over it in every mode; statements are then ended by this side alone.
@@ -51,6 +51,9 @@ pub struct ServerReport {
     pub format_expected: u64,
     /// The owner of the store; none where nobody owns it.
     pub holder: Option<String>,
+    /// The address of the owner for other servers, as the database has it: not checked.
+    #[serde(default)]
+    pub holder_url: Option<String>,
     /// The time until its lease ends, in milliseconds; negative for one that ran out.
     pub lease_left_ms: Option<i64>,
     /// The number of commits so far.
@@ -110,6 +113,7 @@ async fn report(server: &Server, names: &Names, facts: &Facts, connection: &Conn
         format_found: names.format(client).await?,
         format_expected: FORMAT,
         holder: None,
+        holder_url: None,
         lease_left_ms: None,
         commits: None,
         epoch: None,
@@ -131,13 +135,15 @@ async fn report(server: &Server, names: &Names, facts: &Facts, connection: &Conn
 async fn add_owner(report: &mut ServerReport, client: &Client, names: &Names) -> Result<(), Error> {
     let asked = format!(
         "SELECT nonce IS NOT NULL, holder, \
-         ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint, head, epoch FROM {} WHERE id = 1",
+         ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint, head, epoch, {HELD_URL} \
+         FROM {} AS held WHERE id = 1",
         names.owner
     );
     let Some(row) = client.query_typed_opt(&asked, &[]).await? else { return Ok(()) };
     if row.try_get(0)? {
         report.holder = Some(row.try_get(1)?);
         report.lease_left_ms = row.try_get(2)?;
+        report.holder_url = row.try_get(5)?;
     }
     let (commits, epoch): (i64, i64) = (row.try_get(3)?, row.try_get(4)?);
     (report.commits, report.epoch) = (Some(natural(commits)), Some(natural(epoch)));

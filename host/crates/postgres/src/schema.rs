@@ -14,6 +14,7 @@
 //! | | `timeline` | the timeline of the server at the claim: a promoted standby has another one |
 //! | | `lease_until` | the time until which nobody else may claim it, by the clock of the database |
 //! | | `holder`, `claimed_at` | the process, for people |
+//! | | `url` | the address by which other servers reach that process; none where it serves none of them |
 //! | `kv` | `table_no`, `key`, `value` | the rows of all tables of a store; see [`table_no`] for their numbers |
 //! | `blob` | `digest`, `bytes` | content under its SHA-256; see `blob.rs` |
 //!
@@ -39,7 +40,8 @@ pub const FORMAT: u64 = MIGRATIONS.len() as u64;
 ///
 /// `owner` is one row that every commit changes: with room in its page, and no index on what changes, no new page and
 /// no index entry comes of it.
-const MIGRATIONS: [&str; 1] = [r"
+const MIGRATIONS: [&str; 2] = [
+    r"
 CREATE TABLE IF NOT EXISTS {schema}.meta (
     id smallint PRIMARY KEY DEFAULT 1 CHECK (id = 1),
     format bigint NOT NULL,
@@ -65,7 +67,11 @@ CREATE TABLE IF NOT EXISTS {schema}.blob (
     bytes bytea NOT NULL);
 ALTER TABLE {schema}.blob ALTER bytes SET STORAGE EXTERNAL;
 INSERT INTO {schema}.owner DEFAULT VALUES ON CONFLICT DO NOTHING;
-"];
+",
+    r"
+ALTER TABLE {schema}.owner ADD COLUMN IF NOT EXISTS url text;
+",
+];
 
 /// The key of the lock under which the tables are made: `longhaul` in ASCII.
 const LOCK: i64 = 0x6c6f_6e67_6861_756c;
@@ -76,6 +82,10 @@ pub(crate) const TIMELINE: &str = "('x' || left(pg_walfile_name(pg_current_wal_l
 
 /// True where a commit is on the disk once it is acknowledged.
 pub(crate) const IS_DURABLE: &str = "current_setting('synchronous_commit') <> 'off'";
+
+/// The address of the holder, of the row `held`. Tables of the first format have no such column, and may be held by a
+/// process that knows none.
+pub(crate) const HELD_URL: &str = "to_jsonb(held) ->> 'url'";
 
 /// The names of the tables in statements.
 #[derive(Clone, Debug)]
@@ -183,7 +193,9 @@ mod tests {
         let whole = names.migration(0, false);
         assert!(whole.contains("CREATE SCHEMA IF NOT EXISTS \"longhaul\";") && !whole.contains("{schema}"), "{whole}");
         assert!(whole.contains("CREATE TABLE IF NOT EXISTS \"longhaul\".kv"), "{whole}");
-        assert!(!names.migration(FORMAT, true).contains("CREATE"));
+        let second = names.migration(1, true);
+        assert!(second.contains("\"longhaul\".owner ADD COLUMN") && !second.contains("CREATE TABLE"), "{second}");
+        assert!(!names.migration(FORMAT, true).contains("CREATE") && !names.migration(FORMAT, true).contains("ALTER"));
         let place = Place("postgres://h/db".to_owned());
         assert_eq!(newer(&place, FORMAT), None);
         let refused = newer(&place, FORMAT + 1).map(|error| error.to_string()).unwrap_or_default();

@@ -11,6 +11,7 @@
 
 use crate::append::{Appended, Appender, Fence, Work};
 use crate::clock::jitter;
+use crate::commits::CommitCount;
 use crate::connect::{Connection, Server, not_durable};
 use crate::error::Trouble;
 use crate::fold::{Condition, Folded, conflict, group, merge};
@@ -91,6 +92,7 @@ pub(crate) struct Writer {
     server: Arc<Server>,
     lease: Arc<Lease>,
     appender: Appender,
+    commits: CommitCount,
     connection: Option<Connection>,
     crash_hook: Option<CrashHook>,
     waiting: VecDeque<Job>,
@@ -99,18 +101,19 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// The writer of a store that was claimed over `connection`.
+    /// The writer of a store that was claimed over `connection`. It keeps `commits` up to date.
     pub(crate) fn new(
         server: &Arc<Server>,
         lease: &Arc<Lease>,
         names: &Names,
-        connection: Connection,
+        (connection, commits): (Connection, CommitCount),
         crash_hook: Option<CrashHook>,
     ) -> Self {
         Self {
             server: Arc::clone(server),
             lease: Arc::clone(lease),
             appender: Appender::of(names),
+            commits,
             connection: Some(connection),
             crash_hook,
             waiting: VecDeque::new(),
@@ -162,6 +165,9 @@ impl Writer {
                 (Landing::Done, _) => {
                     for job in jobs {
                         let verdict = job.verdict();
+                        if verdict.is_ok() {
+                            self.server.counts.committed(job.since.elapsed());
+                        }
                         job.answer(verdict);
                     }
                 }
@@ -182,6 +188,7 @@ impl Writer {
                 }
                 (Landing::Failed { why, .. }, _) => {
                     for job in jobs {
+                        self.server.counts.commits_failed.add();
                         job.answer(Err(why.clone()));
                     }
                 }
@@ -226,6 +233,7 @@ impl Writer {
             let why = match self.attempt(work).await {
                 Ok(landing) => {
                     if matches!(landing, Landing::Done) {
+                        self.count();
                         self.reach("store.after-commit");
                     }
                     return landing;
@@ -241,6 +249,13 @@ impl Writer {
         }
     }
 
+    /// Takes over the number of commits after one that landed. Nobody counts for a store that is lost.
+    fn count(&self) {
+        if let Ok((_, head)) = self.lease.held() {
+            self.commits.set(head);
+        }
+    }
+
     /// The error for callers that wait no longer.
     fn late(&self, why: StoreError) -> StoreError {
         self.lease.step(Input::Commit(CommitEvent::TooLate), &why.to_string()).err().unwrap_or(why)
@@ -251,7 +266,10 @@ impl Writer {
         let connection = match self.connection.take().filter(Connection::seems_open) {
             Some(open) => open,
             None => match self.server.connect_checked().await {
-                Ok(connection) => connection,
+                Ok(connection) => {
+                    self.server.counts.reconnects.add();
+                    connection
+                }
                 Err(why) => return self.failed(Trouble::Again(why)),
             },
         };
@@ -304,6 +322,7 @@ impl Writer {
             Ok(Outcome::Conflicting) => Ok(Landing::Broken(broken)),
             Ok(Outcome::Repeat(Obstacle::NotDurable)) => Err(not_durable(&self.server.place)),
             Ok(Outcome::Repeat(Obstacle::RanOut { is_renewed })) => {
+                self.server.counts.fenced_writes.add();
                 if !is_renewed {
                     self.lease.renew(&connection.client).await.map_err(Trouble::into_error)?;
                 }
@@ -313,7 +332,10 @@ impl Writer {
                 let why = self.server.place.failed("it was given back");
                 Ok(Landing::Failed { why, is_of_server: true })
             }
-            Err(why) => Ok(Landing::Failed { why, is_of_server: true }),
+            Err(why) => {
+                self.server.counts.fenced_writes.add();
+                Ok(Landing::Failed { why, is_of_server: true })
+            }
         }
     }
 

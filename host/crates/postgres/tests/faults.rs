@@ -20,6 +20,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 use stores::{Losses, SHORT_MS, batch, check, events_of};
 use tokio::runtime::Runtime;
 
@@ -55,21 +57,36 @@ fn every_acknowledged_batch_survives_kills_of_the_server_whole_and_once() {
 
 #[test]
 fn a_server_that_is_shut_down_is_told_and_is_used_again_once_it_is_back() {
-    let (runtime, losses, mut server) = (runtime(), Losses::default(), PostgresServer::start(&[]));
+    let (losses, mut server) = (Losses::default(), PostgresServer::start(&[]));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let config = PostgresConfig { connect_ms_max: 1_000, statement_ms_max: 2_000, ..stores::config(&server.url()) };
-    let store = PostgresStore::open(&config, &|_| None, losses.options("writer")).unwrap();
+    let store = Arc::new(PostgresStore::open(&config, &|_| None, losses.options("writer")).unwrap());
     runtime.block_on(store.commit(batch("a", 0))).unwrap();
     server.stop();
-    let read = store.get(Table::Runs, &Key::of("k")).unwrap_err();
+    let (begins, began) = channel();
+    let first = runtime.spawn({
+        let store = Arc::clone(&store);
+        async move {
+            begins.send(()).unwrap();
+            store.get(Table::Runs, &Key::of("k"))
+        }
+    });
+    began.recv().unwrap();
+    runtime.block_on(runtime.spawn(async {})).unwrap();
+    assert!(!first.is_finished(), "what needs no store is answered while a read waits on the only thread");
+    let first = runtime.block_on(first).unwrap().unwrap_err();
+    let asked = Instant::now();
+    let second = store.get(Table::Runs, &Key::of("k")).unwrap_err();
+    assert!(asked.elapsed() < Duration::from_secs(2), "nothing waits again for a server that is away");
     let written = runtime.block_on(store.commit(batch("a", 1))).unwrap_err();
-    for refused in [read, written] {
+    for refused in [first, second, written] {
         let told = refused.to_string();
         assert!(matches!(&refused, StoreError::Unreachable { path, .. } if *path == config.address()), "{refused:?}");
         assert!(told.contains("it is used again once the server is back") && !told.contains('\n'), "{told}");
     }
     server.begin();
     runtime.block_on(store.commit(batch("a", 1))).unwrap();
-    assert_eq!(check(&store, "a"), 2);
+    assert_eq!(check(&*store, "a"), 2);
     assert_eq!(losses.told(), [""; 0]);
 }
 
@@ -102,7 +119,7 @@ fn cut_off(server: &PostgresServer, cut: Cut) {
     runtime.block_on(second.commit(batch("second", 1))).unwrap();
     for ((caller, written), (told, refused)) in CALLERS.into_iter().zip(written).zip(load.stop(&runtime)) {
         assert!(matches!(refused, Some(StoreError::Fenced { .. })), "{cut:?} {caller}: {refused:?}");
-        // What was in flight may have come before the cut, or before the next process.
+        // A batch in flight may have come before the cut, or before the next process.
         assert!((told..=told + 1).contains(&written), "{cut:?} {caller}: {told} acknowledged, {written} there");
         assert_eq!(check(&second, caller), written, "{cut:?} {caller}: a late write is there");
     }
@@ -127,7 +144,7 @@ fn a_commit_whose_outcome_is_unknown_is_sent_again_and_is_there_once() {
         proxy.cut(Cut::Nothing);
         runtime.block_on(commit).unwrap().unwrap_or_else(|why| panic!("{cut:?}: {why}"));
         runtime.block_on(store.commit(batch("a", 2))).unwrap();
-        assert_eq!(check(&*store, "a"), 3, "{cut:?}");
+        assert_eq!((check(&*store, "a"), store.commits().get()), (3, 3), "{cut:?}");
     }
 }
 
@@ -242,7 +259,7 @@ fn check_large(store: &dyn Store, kept: u64) {
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    /// None where this process may not mount anything.
+    /// Mounts a small disk; none where this process may not mount anything.
     fn mount() -> Option<Self> {
         let directory = server::programs::place();
         let options = format!("size=24m,mode=700,uid={}", server::programs::server_user());

@@ -10,9 +10,10 @@ mod server;
 mod stores;
 
 use longhaul_core::store::{Store as _, StoreError};
-use longhaul_postgres::{LeaseLost, PostgresConfig, PostgresOptions, PostgresStore};
+use longhaul_postgres::{LeaseLost, PostgresConfig, PostgresOptions, PostgresStore, Waiting};
 use peer::{Peer, ROLE};
 use rustix::process::Signal;
+use server::sql::Session;
 use server::{PostgresServer, wait};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -99,7 +100,7 @@ fn a_process_that_slept_past_its_lease_writes_nothing_late_and_is_told_of_its_lo
     next.line("open");
     let written = events_of(&server, &config, "sleeper");
     next.line("ack 5");
-    // In the middle of a commit, or between two.
+    // The process was stopped in the middle of a commit, or between two.
     sleeper.signal(Signal::CONT);
     sleeper.end();
     next.line("ack ");
@@ -109,7 +110,7 @@ fn a_process_that_slept_past_its_lease_writes_nothing_late_and_is_told_of_its_lo
     let late = sleeper.seen("late ");
     assert_eq!(late.len() as u64, 1 + LATE);
     assert!(late.iter().all(|error| error.starts_with("Fenced")), "{late:?}");
-    // What was in flight when it stopped may have come before.
+    // A batch in flight when it was stopped may have come before.
     let told = acknowledged(&sleeper);
     assert!((told..=told + 1).contains(&written), "{told} batches were acknowledged, {written} are there");
     drop(next);
@@ -193,6 +194,28 @@ fn a_second_process_is_refused_and_may_give_up_waiting() {
     stores::open(&config, "second");
 }
 
+/// As while a dump is restored: tables that are made meanwhile would be in its way, or taken for the state.
+#[test]
+fn who_waits_makes_no_tables_in_the_place_of_those_that_were_there() {
+    let server = PostgresServer::shared();
+    let config = stores::config(&server.url());
+    let _first = stores::open(&config, "first");
+    let mut waits = Vec::new();
+    let given_up =
+        PostgresStore::wait_and_open(&config, &|_| None, Losses::default().options("second"), &mut |waiting| {
+            waits.push(waiting.to_string());
+            if waits.len() > 1 {
+                return ControlFlow::Break(());
+            }
+            server.ask(&format!("drop schema {} cascade", config.schema));
+            ControlFlow::Continue(())
+        });
+    assert!(matches!(stores::refusal(given_up), StoreError::Unreachable { .. }));
+    assert!(waits.last().is_some_and(|waiting| waiting.contains("its tables are gone")), "{waits:?}");
+    let made = format!("select count(*) from pg_namespace where nspname = '{}'", config.schema);
+    assert_eq!(server.value(&made), "0");
+}
+
 /// The first one also makes the tables.
 #[test]
 fn of_several_that_open_a_new_store_at_once_one_gets_it() {
@@ -209,6 +232,56 @@ fn of_several_that_open_a_new_store_at_once_one_gets_it() {
     }
 }
 
+/// Long leases, so that nothing is renewed but what a commit renews.
+#[test]
+fn a_store_counts_its_commits_what_came_after_its_lease_and_connections_that_broke() {
+    let server = PostgresServer::shared();
+    let url = server.database();
+    let (config, database) = (stores::config(&url), url.rsplit('/').next().unwrap());
+    drop(stores::open(&config, "before"));
+    let store = stores::open(&config, "a");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let commit = |number| runtime.block_on(store.commit(batch("a", number)));
+    let metrics = || store.metrics().expect("a store on a server");
+    (0..3).for_each(|number| commit(number).unwrap());
+    let conflict = commit(0).unwrap_err();
+    assert!(matches!(conflict, StoreError::Conflict { .. }), "{conflict}");
+    let told = metrics();
+    assert_eq!((told.epoch, told.commits.count(), told.commits_failed, told.commits_waiting), (2, 3, 0, 0));
+    assert_eq!((told.fenced_writes, told.reconnects, told.lease_renewals), (0, 0, 0));
+    assert!(told.commits.total_micros > 0);
+
+    let mut session = Session::open(server.port, "longhaul", database).unwrap_or_else(|error| panic!("{error}"));
+    let over = "set lease_until = clock_timestamp() - interval '1 second'";
+    session.ask(&format!("update {}.owner {over}", config.schema)).unwrap_or_else(|error| panic!("{error}"));
+    commit(3).unwrap();
+    let told = metrics();
+    assert_eq!((told.commits.count(), told.fenced_writes, told.lease_renewals, told.reconnects), (4, 1, 1, 0));
+
+    server.ask(&format!(
+        "select pg_terminate_backend(pid, 60000) from pg_stat_activity \
+         where datname = '{database}' and application_name = 'longhaul'"
+    ));
+    commit(4).unwrap();
+    let told = metrics();
+    assert_eq!((told.commits.count(), told.fenced_writes, told.reconnects), (5, 1, 1));
+}
+
+#[test]
+fn renewals_of_a_lease_are_counted_and_so_are_those_that_fail() {
+    let (server, config) = store();
+    let store = stores::open(&config, "a");
+    let metrics = || store.metrics().expect("a store on a server");
+    wait("the lease is renewed", || metrics().lease_renewals > 0 && metrics().lease_left_ms > 0);
+    assert!(metrics().lease_left_ms <= SHORT_MS);
+    let rename = |from: &str, to: &str| server.ask(&format!("alter table {}.{from} rename to {to}", config.schema));
+    rename("owner", "away");
+    wait("a renewal fails", || metrics().lease_renewals_failed > 0);
+    let renewed = metrics().lease_renewals;
+    rename("away", "owner");
+    wait("the lease is renewed again", || metrics().lease_renewals > renewed);
+}
+
 /// A store whose process was killed.
 #[track_caller]
 fn reader(config: &PostgresConfig) -> PostgresStore {
@@ -218,4 +291,31 @@ fn reader(config: &PostgresConfig) -> PostgresStore {
 
 fn is_over(server: &PostgresServer, config: &PostgresConfig) -> bool {
     server.value(&format!("select lease_until < clock_timestamp() from {}.owner", config.schema)) == "t"
+}
+
+/// The address of the holder of a store, as one that waits is told.
+#[track_caller]
+fn told_url(config: &PostgresConfig) -> Option<String> {
+    let mut told = None;
+    let waited = PostgresStore::wait_and_open(config, &|_| None, Losses::default().options("waits"), &mut |waiting| {
+        if let Waiting::Holder { url, .. } = waiting {
+            told.clone_from(url);
+        }
+        ControlFlow::Break(())
+    });
+    assert!(matches!(stores::refusal(waited), StoreError::Held { .. }));
+    told
+}
+
+#[test]
+fn who_waits_is_told_the_address_of_the_holder_for_which_older_tables_get_a_column() {
+    let (server, config) = store();
+    let first = stores::open(&config, "a");
+    assert_eq!(told_url(&config).as_deref(), Some("http://a.example:7717"));
+    let older = format!("alter table {0}.owner drop column url; update {0}.meta set format = 1", config.schema);
+    server.ask(&older);
+    assert_eq!(told_url(&config), None);
+    drop(first);
+    let _second = stores::open(&config, "b");
+    assert_eq!(told_url(&config).as_deref(), Some("http://b.example:7717"));
 }

@@ -1,4 +1,4 @@
-//! What a store is not opened on: each is refused in one clear line that says what to do.
+//! Servers and databases that a store is not opened on: each is refused in one clear line that says what to do.
 
 #[path = "support/server.rs"]
 mod server;
@@ -155,6 +155,7 @@ fn the_report_of_a_server_tells_its_settings_and_its_owner_and_refuses_neither()
     runtime.block_on(store.commit(batch("a", 0))).unwrap();
     let report = inspect(&config, &|_| None).unwrap();
     assert!(report.holder.as_ref().is_some_and(|holder| holder.contains(" on a with /data/a")), "{report:?}");
+    assert_eq!(report.holder_url.as_deref(), Some("http://a.example:7717"));
     assert!(
         report.lease_left_ms.is_some_and(|left| (1..=600_000).contains(&left)) && report.size_bytes > 0,
         "{report:?}"

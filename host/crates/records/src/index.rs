@@ -4,11 +4,13 @@
 //! written to; the next query reads those again, and the first query reads all. It also has the sums of a run stored
 //! with the events that they count.
 
-use crate::{ledger, sums};
+use crate::{ledger, long_lock, sums};
 use longhaul_core::Digest;
 use longhaul_core::RunId;
 use longhaul_core::fault;
-use longhaul_core::store::{Batch, CollectedContent, Key, Names, Op, ReadTotals, Row, Store, StoreError, Table};
+use longhaul_core::store::{
+    Batch, CollectedContent, Key, Names, Op, ReadTotals, Row, Store, StoreError, StoreMetrics, Table,
+};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -158,6 +160,10 @@ impl Store for ChangeTrackingStore {
     fn lease_left_ms(&self) -> Option<u64> {
         self.store.lease_left_ms()
     }
+
+    fn metrics(&self) -> Option<StoreMetrics> {
+        self.store.metrics()
+    }
 }
 
 /// The run that a change belongs to, and its extent.
@@ -214,7 +220,7 @@ impl<T: IndexedRuns> RunIndex<T> {
         read: impl Fn(&RunId, Option<&T::Value>) -> fault::Result<Option<T::Value>>,
         answer: impl FnOnce(&T) -> A,
     ) -> fault::Result<A> {
-        let mut known = lock(&self.known);
+        let mut known = long_lock::lock(&self.known);
         // Before anything is read, so that what is written meanwhile is read by the next query.
         let changes = self.changed_runs.take();
         if let Some(runs) = &mut *known {

@@ -1,18 +1,20 @@
 //! The stored records of a run, and its live events while it is worked on.
 //!
-//! They are the record and the state of a run, its events and their sums, its ledger, the questions to people about it with their
-//! answers, the proposals and decisions of agents, and what a failover of the database leaves in doubt. Rows are read, and written into a batch that the caller commits;
-//! only the ledger commits by itself, the reservation of an interrupted call. Nothing here begins a run, takes a
-//! decision of the harness, calls a plugin or a model, or knows the receivers of notifications.
+//! They are the record and the state of a run, its events and their sums, its ledger, the questions to people about it
+//! with their answers, the proposals and decisions of agents, and what a loss of commits leaves in doubt. Rows are read,
+//! and written into a batch that the caller commits; only the ledger commits by itself, the reservation of an interrupted
+//! call. Nothing here begins a run, takes a decision of the harness, calls a plugin or a model, or knows the receivers of
+//! notifications.
 
 pub mod approvals;
 pub mod bus;
 pub mod checkpointing_journal;
+pub mod commit_loss;
 pub mod decisions;
-pub mod failover;
 pub mod index;
 pub mod invocation;
 pub mod ledger;
+pub mod long_lock;
 pub mod pins;
 pub mod project;
 pub mod proposals;

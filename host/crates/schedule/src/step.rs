@@ -47,6 +47,14 @@ pub enum SchedulerInput {
         /// For a run that goes on: a number that changes with its work. None: the attempt is over.
         progress: Option<u64>,
     },
+    /// The newest changes of a task may be lost: it ran, or it was due, so that it may have begun. It has failed, and a
+    /// person may retry it. One that is not due yet cannot have begun, and stays as it is.
+    InDoubt {
+        /// The task.
+        task: TaskId,
+        /// The reason, as text.
+        error: String,
+    },
     /// A task could not start for now; it waits, with the reason.
     Deferred {
         /// The task.
@@ -189,6 +197,7 @@ fn take(
         SchedulerInput::Ended(task, outcome) => ended(state, &task, outcome, now_ms, actions),
         SchedulerInput::Began { task, artifact_version } => began(state, &task, artifact_version),
         SchedulerInput::Interrupted { task, progress } => interrupted(state, &task, progress, now_ms, actions),
+        SchedulerInput::InDoubt { task, error } => in_doubt(state, &task, error, now_ms, actions),
         SchedulerInput::Deferred { task, reason, until_ms } => deferred(state, &task, reason, until_ms),
         SchedulerInput::ConcurrentMax(max) => state.concurrent_max = max.max(1),
     }
@@ -318,6 +327,21 @@ fn interrupted(
     let Some(task) = state.tasks.get_mut(id).filter(|task| task.status == TaskStatus::Running) else { return };
     task.interrupt(progress, now_ms, &backoff);
     leave(state, id, now_ms, actions);
+}
+
+fn in_doubt(state: &mut SchedulerState, id: &TaskId, error: String, now_ms: u64, actions: &mut Vec<SchedulerAction>) {
+    let Some(task) = state.tasks.get_mut(id) else { return };
+    match task.status {
+        // The attempt that it may have had.
+        TaskStatus::Pending if task.due_ms <= now_ms => task.start(now_ms),
+        TaskStatus::Running => {}
+        TaskStatus::Pending | TaskStatus::Completed | TaskStatus::Failed => return,
+    }
+    task.end(AttemptOutcome::Failed { error, retryable: false }, now_ms);
+    // What follows it may have been started by its real end, and waits with it for a person.
+    if let Some(task) = state.tasks.remove(id) {
+        actions.push(SchedulerAction::Ended(task));
+    }
 }
 
 /// Removes a task that has ended for good, and starts those that follow it.

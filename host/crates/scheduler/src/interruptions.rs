@@ -1,8 +1,8 @@
 //! Attempts that an end of the host interrupted: those that an earlier process left, and the rows that tell of them.
 //!
 //! An attempt of code is over, and another is made in its place. A run goes on in its attempt; its events say how far it
-//! came. After a failover of the database, which may have lost how far an attempt came, neither goes on by itself. Refuses
-//! to decide when there were too many, which `longhaul-schedule` does.
+//! came. After a loss of commits, which tell how far an attempt came, neither goes on by itself. Refuses to decide when
+//! there were too many, which `longhaul-schedule` does.
 
 use crate::rows::ScheduleTransaction;
 use crate::service::SchedulerService;
@@ -13,7 +13,7 @@ use longhaul_core::event::Event;
 use longhaul_core::fault;
 use longhaul_core::store::Store;
 use longhaul_notify::Notifier;
-use longhaul_records::failover::{self, Failover};
+use longhaul_records::commit_loss::{self, CommitLoss};
 use longhaul_records::record;
 use longhaul_schedule::{
     ScheduledTask, SchedulerAction, SchedulerInput, SchedulerState, TaskFailure, TaskStatus, edit,
@@ -47,28 +47,34 @@ impl SchedulerService {
         Ok(())
     }
 
-    /// Ends the tasks that an earlier process left running on a server whose newest commits may be lost. A person tries
-    /// them again.
+    /// Ends the tasks that may have come further than a store says whose newest commits may be lost: those that ran, and
+    /// those that were due, which may have begun or even succeeded. A person tries them again.
     pub(crate) fn end_in_doubt(
         &self,
         state: &mut SchedulerState,
         writing: &mut ScheduleTransaction<'_>,
-        failover: Failover,
+        loss: CommitLoss,
         now_ms: u64,
     ) -> fault::Result<()> {
-        for task in running(state) {
+        let tasks: Vec<ScheduledTask> = state.tasks.values().cloned().collect();
+        for task in tasks {
             let run = unfinished(&*self.store, &task);
             let why = match &run {
-                Some(run) => failover.of_run(run),
+                Some(run) => loss.of_run(run),
                 None => format!(
-                    "{failover}, so the task may have done what it would repeat; look at what it did last, then try it \
+                    "{loss}, so the task may have done what it would repeat; look at what it did last, then try it \
                      again with: longhaul schedule retry {}",
                     task.id
                 ),
             };
-            let result = ExecutionResult { run, ..ExecutionResult::failed(why, false) };
-            let actions = edit(state, SchedulerInput::Ended(task.id.clone(), work::outcome(&result)), now_ms)?;
-            writing.result(&task, &result)?;
+            let result = ExecutionResult { run, ..ExecutionResult::failed(why.clone(), false) };
+            let actions = edit(state, SchedulerInput::InDoubt { task: task.id.clone(), error: why }, now_ms)?;
+            // With the attempt that it may have had. There is none for a task that was not due.
+            let is_its_end =
+                |action: &&SchedulerAction| matches!(action, SchedulerAction::Ended(over) if over.id == task.id);
+            if let Some(SchedulerAction::Ended(over)) = actions.iter().find(is_its_end) {
+                writing.result(over, &result)?;
+            }
             writing.tell(&self.notifier, &actions, &result)?;
             writing.take(&actions)?;
         }
@@ -81,10 +87,10 @@ fn running(state: &SchedulerState) -> Vec<ScheduledTask> {
     state.tasks.values().filter(is_running).cloned().collect()
 }
 
-/// The run of the task that waits for a person because of a failover.
+/// The run of the task that waits for a person because of a loss of commits.
 fn unfinished(store: &dyn Store, task: &ScheduledTask) -> Option<RunId> {
     let mut runs = (1..=task.attempts.len()).map(|attempt| work::run_id(task, attempt));
-    runs.find(|run| failover::of_run(store, run).is_ok_and(|noted| noted.is_some()))
+    runs.find(|run| commit_loss::of_run(store, run).is_ok_and(|noted| noted.is_some()))
 }
 
 /// Adds the result of an interrupted attempt, and the notification if there were too many of them.

@@ -13,7 +13,7 @@ use longhaul_exec::Executor;
 use longhaul_home::Home;
 use longhaul_home::crash::CrashPoints;
 use longhaul_notify::Notifier;
-use longhaul_records::failover;
+use longhaul_records::commit_loss;
 use longhaul_schedule::{
     RetryBackoff, SchedulerAction, SchedulerInput, SchedulerLimits, SchedulerState, TaskId, edit, step,
 };
@@ -87,15 +87,15 @@ impl SchedulerService {
 
     /// Reads the state from the store, in the process that owns it: the work of an earlier process was interrupted. Asks
     /// and runs continue from their state; all other attempts are made again. A task by hand has failed, because nobody
-    /// waits for it any more. After a failover of the database no task goes on by itself.
+    /// waits for it any more. After a loss of commits no task that may have begun goes on by itself.
     async fn load(&self) -> fault::Result<SchedulerState> {
         let (mut state, now_ms) = (rows::load(&*self.store)?, self.clock.now_ms());
         let before = state.clone();
         state.limits = self.limits();
         let mut writing = ScheduleTransaction::new(&*self.store, now_ms);
-        let doubt = failover::of_tasks(&*self.store)?;
+        let doubt = commit_loss::of_tasks(&*self.store)?;
         match doubt {
-            Some(failover) => self.end_in_doubt(&mut state, &mut writing, failover, now_ms)?,
+            Some(loss) => self.end_in_doubt(&mut state, &mut writing, loss, now_ms)?,
             None => self.interrupt_all(&mut state, &mut writing, now_ms)?,
         }
         for mut task in rows::direct(&*self.store)? {
@@ -112,7 +112,7 @@ impl SchedulerService {
         writing.state(&before, &state)?;
         let mut batch = writing.finish()?;
         if doubt.is_some() {
-            failover::forget_tasks(&mut batch);
+            commit_loss::forget_tasks(&mut batch);
         }
         self.commit(batch).await?;
         self.notifier.wake();

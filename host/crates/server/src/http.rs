@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `http/gate.rs` | authentication of requests |
 //! | `http/operations.rs` | the operations: each handler with its scope, and the router of all |
+//! | `http/call_scopes.rs` | the scope of each operation that a command line calls by its name |
 //! | `http/scopes.rs` | the scope that each operation needs |
 //! | `http/rate.rs` | rate limits of tokens and addresses |
 //! | `http/latency.rs` | how long requests take, for Prometheus |
@@ -16,15 +17,18 @@
 //! | `http/reply.rs` | replies in JSON, and pages of lists |
 //! | `http/routes/` | the handlers |
 //! | `http/sse.rs` | server-sent events: frames, heartbeats, the end of a stream |
-//! | `http/standby.rs` | the answers of a server that stands by |
+//! | `http/standby.rs` | the server that stands by |
+//! | `http/forward.rs` | requests that it forwards to the server that works |
 //! | `http/stream.rs` | the events of runs as server-sent events |
 //! | `http/graph_stream.rs` | the output of graphs as server-sent events |
 //! | `http/exec_stream.rs` | the output of jobs as server-sent events |
 //! | `http/document.rs` | the OpenAPI document |
 //! | `http/page.rs` | the web page |
 
+mod call_scopes;
 mod document;
 mod exec_stream;
+mod forward;
 mod gate;
 mod graph_stream;
 mod input;
@@ -126,7 +130,8 @@ fn dressed(response: Response, id: &str) -> Response {
     fields.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     fields.insert(HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin"));
     if let Ok(id) = HeaderValue::from_str(id) {
-        fields.insert(REQUEST_ID, id);
+        // A forwarded request has the id under which the log of the server that answered it has it.
+        fields.entry(REQUEST_ID).or_insert(id);
     }
     response
 }

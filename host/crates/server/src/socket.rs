@@ -32,7 +32,7 @@ pub fn serve(home: &Home, service: Arc<Service>, seed: [u8; 32]) -> fault::Resul
     let path = home.socket();
     // We hold the lock, so a socket that is there is a dead owner's.
     let _ = std::fs::remove_file(&path);
-    // Before the socket: a client reads the token once it is connected, so it reads that of the owner it speaks to.
+    // The token comes before the socket: a connected client reads it, so it reads that of the owner it speaks to.
     let token: Arc<str> = make_token(home, seed)?.into();
     let address = home.socket_address()?;
     let listener =
@@ -86,7 +86,7 @@ async fn answer(stream: UnixStream, service: &Arc<Service>, token: &str) {
 async fn carry_out(service: &Arc<Service>, OperationCall { name, request }: OperationCall) -> fault::Result<Value> {
     let service = InProcess(Arc::clone(service));
     match handler::<InProcess>(&name) {
-        Some(handle) => handle(&service, request).await,
+        Some(handler) => (handler.carry_out)(&service, request).await,
         None => {
             Err(Fault::msg(format!("there is no operation `{}`; {OTHER_VERSIONS}", printable(&name, NAME_BYTES_MAX))))
         }

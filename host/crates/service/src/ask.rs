@@ -67,10 +67,10 @@ impl Service {
             created_ms,
         };
         let _begins = self.locks.begin(&record.run);
-        // Once it is stored another request may resume it, and must not before it is active here.
+        // Another request may resume the run once it is stored, and must not before it is active here.
         let _alone = self.locks.take(keyed_lock::of_run(&record)).await;
         let begin = begin(self, &record, &config).await?;
-        // What the harness refuses is refused before there is a run.
+        // The harness refuses before there is a run.
         step(&mut RunState::new(), created_ms, begin.clone())?;
         self.host.store.commit(batch).await?;
         let bus = EventBus::default();

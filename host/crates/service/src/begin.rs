@@ -115,7 +115,7 @@ impl Service {
         )))
     }
 
-    /// Where the work of a run is done.
+    /// The executor of the work of a run.
     pub(super) async fn executor(&self, record: RunRecord, bus: EventBus) -> fault::Result<run::WorkExecutor> {
         let (host, graphs) = (Arc::clone(&self.host), self.graphs.clone());
         run::WorkExecutor::new(host, graphs, &*self.memories, &self.environment, record, bus).await
@@ -126,13 +126,13 @@ impl Service {
         let Some(trees) = self.host.home.tree(&RunId::from_text("any")).parent().map(Path::to_owned) else {
             return Ok(());
         };
-        // In this order: a run whose tree is seen is being made, or is there by then.
+        // Trees are listed first: a run whose tree is seen is being made, or is stored by then.
         let found: Vec<_> = trees.read_dir().into_iter().flatten().flatten().collect();
         let mut known: Vec<RunId> = self.locks.begun().into_iter().collect();
         known.extend(record::heads(&*self.host.store)?.into_iter().map(|head| head.run));
         for entry in found {
             let path = entry.path();
-            // What is beside a tree under its name, for example while it is replaced, is that run's affair.
+            // An entry beside a tree under its name, for example while it is replaced, is that run's affair.
             let name = entry.file_name().to_string_lossy().into_owned();
             if !known.iter().any(|run| name.contains(run.as_str())) {
                 // An entry that cannot be removed disturbs no run.

@@ -42,7 +42,7 @@ impl Service {
         check::refuse(&findings)
     }
 
-    /// As [`Service::refuse_faults`], before a run goes on.
+    /// Refuses faults like [`Service::refuse_faults`], before a run goes on.
     pub(super) async fn refuse_faults_of(&self, record: &RunRecord) -> fault::Result<()> {
         let mut config = record.config_now()?;
         if record.ask.is_some() {

@@ -204,7 +204,7 @@ fn of_tree(error: &TreeError) -> FaultCode {
     }
 }
 
-/// Of a place that the caller named: that it is not there, or not as it has to be, is the caller's to mend.
+/// The code of an error of a place that the caller named, who has to mend it where it is absent or not as it has to be.
 fn of_place(error: &io::Error) -> FaultCode {
     use io::ErrorKind::{
         AlreadyExists, DirectoryNotEmpty, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,

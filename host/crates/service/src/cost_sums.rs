@@ -28,7 +28,7 @@ const FRACTION_BITS: u32 = 64;
 pub(super) struct UsageSum {
     /// The tokens of [`tokens`]. All sums wrap around, so that taking a part out is exact whatever the parts are.
     tokens: [u64; 5],
-    /// In units of 2^-64 millionths of a dollar.
+    /// The cost, in units of 2^-64 millionths of a dollar.
     cost: u128,
     /// The number of parts whose cost is not known.
     unknown: u64,
@@ -150,7 +150,7 @@ impl<K: Ord> NamedSums<K> {
     }
 }
 
-/// What some runs cost.
+/// The costs of some runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CostSums {
     sum: UsageSum,

@@ -58,7 +58,7 @@ impl Recorded {
         match event {
             Event::Action { invocation, agent, step, tool, function, arguments, .. } => {
                 let call = ToolCall { tool, function, arguments };
-                // Where they were cut short, none can be told.
+                // Arguments that were cut short name no origin.
                 self.open.insert((invocation.clone(), step), call.origins());
                 self.at_work.insert(invocation, agent.clone());
                 self.calls.insert((agent, call.tool));
@@ -113,7 +113,7 @@ impl Recorded {
         let was_handed = secret.is_some_and(|secret| self.secrets.contains(&secret));
         let was_called = self.calls.iter().any(|(_, called)| called == tool);
         if !was_called {
-            // To list its tools a server is started, and handed what it needs for that.
+            // A server is started to list its tools, and handed what it needs for that.
             return if was_handed { PowerUsage::Used } else { PowerUsage::Unused };
         }
         let is_there = was_handed || secret_of(&power.what).is_none();

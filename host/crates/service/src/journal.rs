@@ -95,7 +95,7 @@ impl Service {
     pub(super) fn with_children(&self, invocation: InvocationId, found: &mut Vec<InvocationId>) -> fault::Result<()> {
         let children = longhaul_journal::children(&*self.host.store, &invocation)?;
         found.push(invocation);
-        // As deep as `delegation_depth_max` let it go.
+        // The depth is at most that of `delegation_depth_max`.
         children.into_iter().try_for_each(|child| self.with_children(child, found))
     }
 }

@@ -108,6 +108,7 @@ use longhaul_notify::Notifier;
 use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::bus::Subscription;
 use longhaul_records::index::{ChangedRuns, RunIndex};
+use longhaul_records::long_lock;
 use longhaul_records::record;
 use longhaul_run::RunHandle;
 use longhaul_run::queue::RunQueue;
@@ -320,6 +321,6 @@ impl Service {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Active>> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+        long_lock::lock(&self.active)
     }
 }

@@ -34,7 +34,7 @@ impl Service {
         self.remembering(async move { rememberer.remember_due().await });
     }
 
-    /// As [`Self::remember_due_soon`], and waits a little for it, since the caller reads the memory next.
+    /// Remembers like [`Self::remember_due_soon`], and waits a little, since the caller reads the memory next.
     pub(super) async fn remember_due(&self) {
         let rememberer = Arc::clone(&self.rememberer);
         let (done, is_done) = tokio::sync::oneshot::channel::<()>();
@@ -127,7 +127,7 @@ impl MemoryOperations for ServiceOperations<'_> {
     }
 }
 
-/// Where the memory of a run's project has a shelf.
+/// The namespace of a shelf in the memory of a run's project.
 fn namespace(shelf: MemoryScope, record: &RunRecord) -> String {
     match shelf {
         MemoryScope::Fact => facts_of(record.scope()),

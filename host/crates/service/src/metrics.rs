@@ -6,6 +6,7 @@ use super::run_table::RunTable;
 use longhaul_api::agents::{ListTasks, SchedulerStatus, StatusFilter};
 use longhaul_api::resources::MetricsText;
 use longhaul_core::fault;
+use longhaul_core::store::StoreMetrics;
 use longhaul_resources::DiskSpace;
 use longhaul_telemetry::MetricsWriter;
 use std::path::Path;
@@ -15,13 +16,14 @@ const STORE: &str = "state.redb";
 
 impl Service {
     pub(super) async fn metrics(&self) -> fault::Result<MetricsText> {
-        // What was counted before stays counted when a run is removed.
+        // The totals keep what was counted of a run that is removed.
         let mut text = self.of_runs(RunTable::totals_text)?;
         self.keep_repaired_sums().await;
         let mut writer = MetricsWriter::default();
         put_scheduler(&mut writer, &self.agents.scheduler_status().await?);
         put_ended(&mut writer, self.ended(StatusFilter::Completed).await?, self.ended(StatusFilter::Failed).await?);
         put_space(&mut writer, self.host.home.path());
+        put_store(&mut writer, self.host.store.metrics().as_ref());
         writer.gauge("longhaul_run_entries", "What is kept in memory for runs at work; 0 while there are none.");
         writer.line("longhaul_run_entries", &[], self.run_entries());
         text.push_str(&writer.finish());
@@ -61,6 +63,69 @@ fn put_ended(to: &mut MetricsWriter, completed: usize, failed: usize) {
     to.line("longhaul_schedule_tasks_ended", &[("status", "failed")], failed);
 }
 
+/// Figures of a store on a server. One in files has the families without a line, so that alert rules find them.
+fn put_store(to: &mut MetricsWriter, of: Option<&StoreMetrics>) {
+    let gauges = [
+        (
+            "longhaul_store_held",
+            "1 while no other process may claim the store.",
+            of.map(|of| u8::from(of.lease_left_ms > 0).to_string()),
+        ),
+        (
+            "longhaul_store_lease_remaining_seconds",
+            "Time for which no other process may claim the store.",
+            of.map(|of| (f64::from(u32::try_from(of.lease_left_ms).unwrap_or(u32::MAX)) / 1e3).to_string()),
+        ),
+        (
+            "longhaul_store_epoch",
+            "Claims of the store by any process, up to that of this one.",
+            of.map(|of| of.epoch.to_string()),
+        ),
+        (
+            "longhaul_store_commits_waiting",
+            "Commits that wait for the server of the store, or are on their way.",
+            of.map(|of| of.commits_waiting.to_string()),
+        ),
+    ];
+    for (name, help, value) in gauges {
+        to.gauge(name, help);
+        if let Some(value) = value {
+            to.line(name, &[], value);
+        }
+    }
+    let counters = [
+        ("longhaul_store_lease_renewals_total", "Renewals of the lease on the store.", of.map(|of| of.lease_renewals)),
+        (
+            "longhaul_store_lease_renewals_failed_total",
+            "Attempts to renew the lease that failed.",
+            of.map(|of| of.lease_renewals_failed),
+        ),
+        ("longhaul_store_commits_total", "Commits that became durable.", of.map(|of| of.commits.count())),
+        (
+            "longhaul_store_commits_failed_total",
+            "Commits that failed otherwise than by a conflict.",
+            of.map(|of| of.commits_failed),
+        ),
+        (
+            "longhaul_store_fenced_writes_total",
+            "Statements that came after the end of the lease, and changed nothing.",
+            of.map(|of| of.fenced_writes),
+        ),
+        (
+            "longhaul_store_reconnects_total",
+            "Connections for commits in the place of one that was broken.",
+            of.map(|of| of.reconnects),
+        ),
+    ];
+    for (name, help, value) in counters {
+        to.counter(name, help);
+        if let Some(value) = value {
+            to.line(name, &[], value);
+        }
+    }
+    to.durations("longhaul_store_commit_seconds", "Time from a commit to its answer.", of.map(|of| &of.commits));
+}
+
 /// Figures that the system does not tell are left out.
 fn put_space(to: &mut MetricsWriter, home: &Path) {
     to.gauge("longhaul_store_bytes", "Size of the store's file.");
@@ -81,6 +146,7 @@ fn put_space(to: &mut MetricsWriter, home: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_core::store::DurationCounts;
 
     #[test]
     fn schedules_tasks_and_space_are_told_in_figures() {
@@ -112,6 +178,51 @@ mod tests {
             assert!(text.lines().any(|one| one == line), "no `{line}` in\n{text}");
         }
         assert!(text.contains("\nlonghaul_disk_free_bytes ") && text.contains("\nlonghaul_disk_bytes "), "{text}");
+    }
+
+    #[test]
+    fn a_store_on_a_server_is_told_with_its_lease_and_its_commits() {
+        let of = StoreMetrics {
+            epoch: 7,
+            lease_left_ms: 8_250,
+            lease_renewals: 11,
+            lease_renewals_failed: 2,
+            commits: DurationCounts { within_ms: vec![(1, 40), (5, 1)], above: 1, total_micros: 61_500_000 },
+            commits_failed: 3,
+            commits_waiting: 4,
+            fenced_writes: 5,
+            reconnects: 6,
+        };
+        let mut writer = MetricsWriter::default();
+        put_store(&mut writer, Some(&of));
+        let text = writer.finish();
+        for line in [
+            "longhaul_store_held 1",
+            "longhaul_store_epoch 7",
+            "longhaul_store_lease_remaining_seconds 8.25",
+            "longhaul_store_lease_renewals_total 11",
+            "longhaul_store_lease_renewals_failed_total 2",
+            "longhaul_store_commits_total 42",
+            "longhaul_store_commits_failed_total 3",
+            "longhaul_store_commits_waiting 4",
+            "longhaul_store_fenced_writes_total 5",
+            "longhaul_store_reconnects_total 6",
+            "longhaul_store_commit_seconds_bucket{le=\"0.005\"} 41",
+            "longhaul_store_commit_seconds_sum 61.500000",
+            "longhaul_store_commit_seconds_count 42",
+            "# TYPE longhaul_store_commits_waiting gauge",
+            "# TYPE longhaul_store_reconnects_total counter",
+        ] {
+            assert!(text.lines().any(|one| one == line), "no `{line}` in\n{text}");
+        }
+        let mut writer = MetricsWriter::default();
+        put_store(&mut writer, Some(&StoreMetrics { lease_left_ms: 0, ..of }));
+        assert!(writer.finish().contains("\nlonghaul_store_held 0\n"), "its lease ran out");
+        let mut writer = MetricsWriter::default();
+        put_store(&mut writer, None);
+        let text = writer.finish();
+        assert_eq!(text.matches("# TYPE longhaul_store_").count(), 11, "an alert rule finds its family: {text}");
+        assert!(!text.contains("\nlonghaul_"), "{text}");
     }
 
     #[test]

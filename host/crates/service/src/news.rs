@@ -26,7 +26,7 @@ impl Service {
 
     /// Notifies of a change of a run. To have no listener is no error.
     pub(super) fn tell(&self, run: &RunId) {
-        // What calls in flight reserved counts as used once nobody works on the run.
+        // Tokens that calls in flight reserved count as used once nobody works on the run.
         self.index.reread(run);
         let _ = self.listeners.0.send(run.clone());
     }

@@ -14,7 +14,7 @@ use longhaul_harness::state::BlockedBy;
 use longhaul_harness::{Feature, Input, RunStatus, step};
 use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::bus::EventBus;
-use longhaul_records::failover;
+use longhaul_records::commit_loss;
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_records::stop_condition::StopCondition;
 use longhaul_run::{self as run, RunActor, RunHandle};
@@ -58,7 +58,7 @@ impl Service {
         };
         let is_cancelled = |feature: &Feature| feature.blocked_by == Some(BlockedBy::Cancel);
         let must_be_told = retry_failing || stored.state.features.iter().any(is_cancelled);
-        // What broke off goes on as it was; what was paused, cancelled, or ended, needs to be told to go on.
+        // A run that was interrupted goes on as it was; one that was paused, cancelled, or ended, is told to go on.
         let first = match stored.state.status() {
             // Accepted, and broken off before its first step.
             RunStatus::New => Some(begin(self, &stored.record, &stored.record.config()?).await?),
@@ -66,7 +66,7 @@ impl Service {
             _ => Some(resume),
         };
         if let Some(input) = &first {
-            // What the harness refuses is said before anything is loaded for it.
+            // The harness refuses before anything is loaded for the order.
             step(&mut stored.state.clone(), self.host.clock.now_ms(), input.clone())?;
         }
         let bus = EventBus::default();
@@ -78,19 +78,19 @@ impl Service {
         Ok(AffectedRun { run })
     }
 
-    /// Refuses to go on with a run of which a failover may have lost commits, without a person who says so.
+    /// Refuses to go on with a run of which commits may be lost, without a person who says so.
     pub(super) fn refuse_in_doubt(&self, run: &RunId) -> fault::Result<()> {
-        match failover::of_run(&*self.host.store, run)? {
+        match commit_loss::of_run(&*self.host.store, run)? {
             None => Ok(()),
-            Some(failover) => bail!(Fault::conflict(failover.of_run(run))),
+            Some(loss) => bail!(Fault::conflict(loss.of_run(run))),
         }
     }
 
-    /// A person goes on with the run, whatever a failover lost of it.
+    /// A person goes on with the run, whatever of it is lost.
     async fn settle_doubt(&self, run: &RunId) -> fault::Result<()> {
-        if failover::of_run(&*self.host.store, run)?.is_some() {
+        if commit_loss::of_run(&*self.host.store, run)?.is_some() {
             let mut batch = Batch::new();
-            failover::forget_run(&mut batch, run);
+            commit_loss::forget_run(&mut batch, run);
             self.host.store.commit(batch).await?;
         }
         Ok(())
@@ -105,7 +105,7 @@ impl Service {
         until: StopCondition,
     ) -> fault::Result<()> {
         let (record, run) = (stored.record.clone(), stored.record.run.clone());
-        // What was before this process took it up was another's to report.
+        // Events from before this process took the run up were another's to report.
         let reported = match stored.state.status() {
             RunStatus::New => 0,
             _ => record::last_event(&*self.host.store, &run)?,
@@ -123,7 +123,7 @@ impl Service {
         let (service, own, holder) = (Arc::clone(self), run.clone(), handle.clone());
         let (go, going) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
-            // Not before it can be found, or an actor that ends at once would be entered after its end.
+            // The actor begins once it can be found: one that ends at once would be entered after its end otherwise.
             let _ = going.await;
             match lease {
                 Some((shared, lease)) => live_holding(&service.host, actor, first, shared, lease, holder).await,
@@ -146,7 +146,7 @@ impl Service {
     pub(super) async fn order(self: &Arc<Self>, which: &RunRef, input: Input) -> fault::Result<AffectedRun> {
         let (_alone, which) = self.alone(which).await?;
         let stored = match input {
-            // To stop must always be possible.
+            // A run can always be stopped.
             Input::PauseRequested | Input::Abandon { .. } => self.find(&which)?,
             _ => self.ready(&which).await?,
         };
@@ -200,7 +200,7 @@ impl Service {
     }
 }
 
-/// As [`RunActor::live`], while the lease is renewed; then the run is left for others as it is.
+/// Runs [`RunActor::live`] while the lease is renewed; then the run is left for others as it is.
 async fn live_holding(
     host: &PluginHost,
     actor: RunActor,

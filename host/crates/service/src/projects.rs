@@ -61,7 +61,7 @@ impl Service {
         let (directory, repository_is_new) =
             tokio::task::spawn_blocking(move || make(&place, &named, &config, fresh)).await??;
         let config = Config::read(&directory)?;
-        // What was written is ours, whatever the template asks for.
+        // The written files are ours, whatever the template asks for.
         self.trust_powers(&directory, &config, &powers::of_project(&config, &directory)).await?;
         let record = ProjectRecord { project, directory, created_ms: self.host.clock.now_ms() };
         self.host.store.commit(record.put(Batch::new())?).await?;

@@ -59,7 +59,7 @@ fn order_of(state: &RunState, change: &ProposedChange) -> fault::Result<Option<I
             let spec = found.spec.clone();
             (found.status == FeatureStatus::Dropped).then_some(Input::FeatureEdited { spec })
         }
-        // Where it is to be, the person who accepts says; see `longhaul features accept`.
+        // The person who accepts names its place; see `longhaul features accept`.
         ProposedChange::NewProject { .. } => None,
     })
 }

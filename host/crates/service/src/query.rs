@@ -13,7 +13,7 @@ use longhaul_harness::state::{Phase, Wait, WaitFor};
 use longhaul_harness::{Dispatch, Feature, RunState, route};
 use longhaul_records::ledger::LedgerView;
 use longhaul_records::record::{self, RunHead, RunRecord, StoredRun};
-use longhaul_records::{failover, ledger, project};
+use longhaul_records::{commit_loss, ledger, project};
 use std::path::Path;
 
 impl Service {
@@ -62,10 +62,10 @@ impl Service {
         let waits = self.handle(&record.run).and_then(|handle| handle.waits());
         let room = |why| format!("waits for room on this machine, and goes on by itself when there is some: {why}");
         let is_over = matches!(state.phase, Phase::Ended { .. });
-        let doubt = failover::of_run(&*self.host.store, &record.run)?.filter(|_| !is_over);
+        let doubt = commit_loss::of_run(&*self.host.store, &record.run)?.filter(|_| !is_over);
         let reason = match (waits, doubt, longhaul_run::places::left_behind(&self.host, stored)?) {
             (Some(why), ..) => room(why),
-            (None, Some(failover), _) => failover.of_run(&record.run),
+            (None, Some(loss), _) => loss.of_run(&record.run),
             (None, None, Some(elsewhere)) => elsewhere.to_string(),
             (None, None, None) => why(&record.run, state),
         };
@@ -216,7 +216,7 @@ fn wait_words(run: &RunId, wait: &Wait) -> String {
             "{reason}; answer with `longhaul answer {run} --text ANSWER`, or mend the goal's file, then `longhaul resume {run} --reread-goal`"
         ),
         (WaitFor::Repository | WaitFor::Provider, _) => format!("{reason}: `longhaul resume {run}`"),
-        // What an effect or an approval wants is told with its question, and a cap names itself.
+        // An effect and an approval are told with their questions, and a cap names itself.
         (WaitFor::Outage | WaitFor::Work | WaitFor::Cap(_), _) => reason.clone(),
     }
 }

@@ -45,7 +45,7 @@ impl Service {
 
     async fn run_checks(&self, stored: &StoredRun, wanted: Vec<Feature>) -> fault::Result<Vec<FeatureRecheck>> {
         let _alone = self.rechecking.lock().await;
-        // Under a name of its own it gets a tree of its own, which is the tip.
+        // A name of its own gives it a tree of its own, which is the tip.
         let run = RunId::from_text(format!("recheck-{}", stored.record.run));
         let _copy = ScratchTree::in_place_of_an_older(self.host.home.tree(&run))?;
         let record = RunRecord { run, ..stored.record.clone() };
@@ -73,7 +73,7 @@ impl ScratchTree {
 
 impl Drop for ScratchTree {
     fn drop(&mut self) {
-        // What is left goes with the next recheck, or run.
+        // The next recheck or run removes what is left.
         let _ = std::fs::remove_dir_all(&self.0);
         let _ = std::fs::remove_file(self.0.with_extension("at"));
     }
@@ -91,7 +91,7 @@ fn wanted(stored: &StoredRun, only: Option<&str>) -> fault::Result<Vec<Feature>>
     }
 }
 
-/// To prepare a session is to run each check once where the branch is, and to say which of them pass.
+/// Runs each check once where the branch is, as the preparation of a session does, and says which of them pass.
 async fn check(executor: &WorkExecutor, stored: &StoredRun, feature: &Feature) -> FeatureRecheck {
     let spec = &feature.spec;
     let checks: Vec<String> = spec.checks.iter().map(|check| check.name.clone()).collect();

@@ -147,7 +147,7 @@ fn setup(
 ) -> InvocationSetup {
     let null = Arc::new(NullServices);
     let table = recorder.began().table.as_str();
-    // What time ended is ended by its fuel here: at the same instruction.
+    // An invocation that time ended is ended by its fuel here: at the same instruction.
     let fuel_max = if finished.interrupted { finished.fuel_used } else { limits.fuel_max };
     let config = record.config().ok();
     let given = config.as_ref().and_then(|config| config.part(table));

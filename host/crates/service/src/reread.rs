@@ -79,7 +79,7 @@ fn is_alike(step: &PlanStep, feature: &longhaul_harness::Feature) -> bool {
     one.instruction == other.instruction && one.checks == other.checks && one.depends_on == other.depends_on
 }
 
-/// In words, one line each.
+/// The changes in words, one line each.
 fn told(state: &RunState, steps: &[PlanStep], dropped: &[String], is_written: bool, is_same: bool) -> Vec<String> {
     let has_plan = !state.features.is_empty();
     let status = |id: &str| state.feature(id).map(|feature| feature.status);

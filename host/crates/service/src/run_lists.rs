@@ -10,11 +10,11 @@ use longhaul_api::runs::RunSummary;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_records::sums::{self, FreshSums, RunSums};
-use longhaul_records::{approvals, failover, ledger, record};
+use longhaul_records::{approvals, commit_loss, ledger, record};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
-/// What this process does with runs at one moment, which no row tells.
+/// The activity of this process at one moment, which no row tells.
 pub(super) struct RunActivity {
     pub(super) active: HashSet<RunId>,
     places: HashMap<RunId, u32>,
@@ -79,14 +79,14 @@ impl Service {
 
     /// The runs that should go on by themselves and that no process works on, the oldest first.
     pub(super) fn interrupted(&self) -> fault::Result<Vec<RunSummary>> {
-        // Also before the table is read: a run that ends meanwhile is in it as it was, and is active no more.
+        // The active ones before the table is read count too: one that ends meanwhile is in it as it was.
         let before = self.active();
         let (runs, activity) = self.of_runs(|table| (table.unfinished(), self.activity()))?;
         let was_or_is_active = |run: &RunId| before.contains(run) || activity.active.contains(run);
         let mut interrupted = Vec::new();
         for run in runs.iter().filter(|run| !was_or_is_active(&run.summary.run)) {
-            // One of which a failover may have lost commits waits for a person.
-            if failover::of_run(&*self.host.store, &run.summary.run)?.is_none() {
+            // One of which commits may be lost waits for a person.
+            if commit_loss::of_run(&*self.host.store, &run.summary.run)?.is_none() {
                 interrupted.push(activity.summary(run));
             }
         }

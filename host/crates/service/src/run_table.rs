@@ -104,7 +104,7 @@ impl RunGroup {
         self.runs.values().rev()
     }
 
-    /// What they cost.
+    /// The costs of all runs.
     pub(super) fn costs(&self) -> &CostSums {
         &self.costs
     }

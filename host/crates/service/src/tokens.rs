@@ -48,7 +48,7 @@ impl<'a> PresentedToken<'a> {
 struct StoredToken {
     #[serde(flatten)]
     token: AccessToken,
-    /// Of its secret digits.
+    /// The digest of its secret digits.
     digest: Digest,
 }
 

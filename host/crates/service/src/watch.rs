@@ -50,16 +50,16 @@ impl Watcher<'_> {
         }
     }
 
-    /// Until the run is gone; gives what ended it, if it was not the run itself.
+    /// Watches until the run is gone; returns what ended it, if it was not the run itself.
     async fn watch_on(&mut self) -> Result<Option<String>, WatcherEnd> {
-        // Before the store is read, so that nothing falls between.
+        // The watch begins before the store is read, so that nothing falls between.
         let watching = self.service.watch(self.run);
         self.catch_up().await?;
         let Some(Subscription { mut receiver, so_far }) = watching else { return Ok(None) };
         so_far.into_iter().for_each(|token| self.send_token(token));
         loop {
             match receiver.recv().await {
-                // Where to begin is the watcher's word, and may be the end of all numbers.
+                // `last` is the watcher's word at first, and may be the end of all numbers.
                 Ok(BusMessage::Event(event)) if self.last.checked_add(1) == Some(event.number) => {
                     self.send_event(event).await?;
                 }
@@ -71,7 +71,7 @@ impl Watcher<'_> {
                     self.catch_up().await?;
                     return Ok(why);
                 }
-                // Too slow: events that were missed are in the store.
+                // A slow watcher missed events, which are in the store.
                 Err(RecvError::Lagged(_)) => {
                     self.is_behind = true;
                     self.catch_up().await?;
@@ -112,7 +112,7 @@ impl Watcher<'_> {
         self.is_behind |= self.sender.try_send(RunNotification::Token(token)).is_err();
     }
 
-    /// After a loss: that there was one, and what is being said as a whole.
+    /// Tells of a loss, and then the present text as a whole.
     fn send_so_far(&mut self, token: StreamToken) {
         if self.sender.try_send(RunNotification::Lagged).is_err() {
             return;

@@ -1,4 +1,4 @@
-//! What a backend brings to its tests: new stores, and the ways in which a rule disturbs them.
+//! The part of the tests that a backend brings: new stores, and the ways in which a rule disturbs them.
 
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Store};

@@ -48,7 +48,7 @@ pub async fn sixty_four_callers_at_once_all_commit(backend: &dyn Backend) {
     }
 }
 
-/// Of sixty-four callers that insert one key, one commits, and its value stays.
+/// One of sixty-four callers that insert one key commits, and its value stays.
 pub async fn of_sixty_four_callers_that_insert_one_key_one_commits(backend: &dyn Backend) {
     let store = backend.open().await;
     for round in 0..4 {

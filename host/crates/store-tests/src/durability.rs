@@ -8,7 +8,7 @@ use longhaul_core::store::{Batch, Key, Op, ReadTotals, Store, StoreError, Table}
 /// The number of commits beside which the process ends. From the ninth on, redb commits to its log.
 const CRASHES: u64 = 10;
 
-/// What was committed is there when the store is opened again, each time: rows, deletions and content.
+/// Rows, deletions and content that were committed are there each time the store is opened again.
 pub async fn what_was_committed_is_there_when_opened_again(backend: &dyn Backend) {
     let mut store = backend.open().await;
     for round in 0..3 {
@@ -119,7 +119,7 @@ fn crash_batch(number: u64) -> Batch {
         .put(Table::Progress, Key::of("newest"), number.to_string())
 }
 
-/// Of different lengths, of which some compress.
+/// Content of different lengths, of which some compress.
 fn crash_content(number: u64) -> Vec<u8> {
     let length = usize::try_from(number % 7).unwrap() * 300 + 8;
     number.to_le_bytes().into_iter().cycle().take(length).collect()

@@ -97,7 +97,7 @@ pub async fn a_reading_of_everything_sees_one_moment(backend: &dyn Backend) {
     }
 }
 
-/// What readers and the writer tell each other.
+/// The progress that readers and the writer tell each other.
 #[derive(Default)]
 struct Progress {
     /// The last generation whose commit returned.

@@ -230,7 +230,7 @@ fn random_batch(random: &mut Random, model: &Model) -> Batch {
         match random.below(9) {
             0..=3 => Op::Put(table, place, new),
             4 => Op::Insert(table, place, new),
-            // Of a row that there is not, the digest is wrong.
+            // The digest is wrong for a row that does not exist.
             5 | 6 => Op::Swap(table, place, Digest::of(model.get(table, &key).map_or(&[][..], Vec::as_slice)), new),
             _ => Op::Delete(table, place),
         }

@@ -103,7 +103,7 @@ impl MemoryStore {
         self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a reader sees.
+    /// The data that a reader sees.
     fn seen(&self) -> Data {
         let data = self.lock();
         if self.fault == ReadsAreLate { data.0.clone() } else { data.1.clone() }

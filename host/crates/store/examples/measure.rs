@@ -217,7 +217,7 @@ fn open_copy(full: &Path, killed: &Path, size: u64, state: &str) {
     for name in [STATE_FILE, "state.log.0", "state.log.1"] {
         if full.join(name).exists() {
             std::fs::copy(full.join(name), killed.join(name)).expect("room");
-            // Otherwise the copy would reach the disk during the timed open.
+            // The copy would reach the disk during the timed open otherwise.
             File::open(killed.join(name)).and_then(|copy| copy.sync_all()).expect("a disk");
         }
     }

@@ -101,7 +101,7 @@ impl OpenDatabase {
         let closed = Err(self.home.failed("it was closed"));
         let db = std::mem::replace(&mut state.db, closed);
         state.opening += 1;
-        // After a panic redb may panic here too; what was committed is in the file.
+        // redb may panic here too after a panic; committed rows are in the file.
         if guarded(|| drop(db)).is_err() {
             tracing::warn!("the store could not be closed in order; its next opening reads the whole file");
         }

@@ -24,7 +24,7 @@ const CACHE_BYTES: usize = 64 << 20;
 enum Trust {
     /// Files that were closed in order, or whose last commit was a quick-repair one.
     Closed,
-    /// None.
+    /// No file is to be trusted before it is checked.
     Nothing,
 }
 

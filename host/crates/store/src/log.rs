@@ -126,7 +126,7 @@ impl Log {
             self.cut()?;
         }
         let group = group(self.token, self.end, records);
-        // Also where something panics.
+        // The mark stays where something panics, too.
         self.is_torn = true;
         match self.write(&group) {
             Ok(()) => {
@@ -146,7 +146,7 @@ impl Log {
     fn write(&mut self, group: &[u8]) -> io::Result<()> {
         let end = self.end + group.len() as u64;
         if end > self.length {
-            // Without room for it the group may still fit.
+            // The group may still fit where there is no room to grow.
             let grown = self.length.saturating_mul(2).clamp(GROWN_BYTES_MIN, 64 << 20).max(end);
             let zeros = vec![0; usize::try_from(grown - end).unwrap_or_default()];
             self.length = if self.file.write_all_at(&zeros, end).is_ok() { grown } else { end };

@@ -60,7 +60,7 @@ impl Shared {
             }
             Ok(collected)
         });
-        // After a failed commit redb refuses every further one until the file is opened again.
+        // redb refuses every further commit after a failed one, until the file is opened again.
         let collected = collected.inspect_err(|_| self.recover(opening))?;
         damaged.map_or(Ok(collected), |detail| Err(self.home().damaged(detail)))
     }

@@ -48,7 +48,7 @@ pub struct RedbStore {
     places: Arc<Semaphore>,
     /// Held by every writer, and exclusively while content is removed.
     writing: Arc<tokio::sync::RwLock<()>>,
-    /// None only while this is dropped.
+    /// The queue of the writer; none only while this is dropped.
     queue: Option<mpsc::Sender<Work>>,
     /// The size from which a batch goes into the database at once, in bytes.
     logged_bytes_max: u64,

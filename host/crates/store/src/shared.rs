@@ -60,7 +60,7 @@ impl Shared {
 
     /// Writes the rows of the lower layer into the database, those of the log with this token, and forgets the layer.
     ///
-    /// After an error the layer stays, and readers see it as before.
+    /// The layer stays after an error, and readers see it as before.
     pub(crate) fn fold(&self, token: Token) -> Result<(), StoreError> {
         let lower = self.recent.lower();
         self.crash_point("store.before-fold");

@@ -36,11 +36,12 @@
 //! | | run, `revert` | a revert in progress; deleted in the transaction that ends it |
 //! | | run, `until` | the requested stop condition; none: it goes to its end |
 //! | | run, `place` | the data directory that has its trees, where several share the state |
-//! | | run, `failover` | the failover of the database that may have lost its newest commits; it goes on when a person resumes it |
+//! | | run, `loss` | the failover or restore of the database that may have lost its newest commits; it goes on when a person resumes it |
 //! | | run, `queued` | the time from which it waits for its turn; text; deleted when it gets it |
 //! | | `migration` | the other end of a migration that is unfinished, or that moved the state away; a store with it is refused |
-//! | | `failover` | the same for tasks of schedules; deleted when those that ran have ended |
+//! | | `loss` | the same for tasks of schedules; deleted when those that may have begun have ended |
 //! | | `timeline` | the timeline of the server that has the store; a number |
+//! | | `history` | the id of the history of the store, which a loss of commits ends, and those of the earlier ones |
 //! | | `sums`, run | what the run did and used, summed up from its events, with the number of the last one |
 //! | | `letters`, run, number of the event | a notification, and its channels; deleted an hour after |
 //! | | `letters`, task, number of its attempts | the same of a task of a schedule that has failed |

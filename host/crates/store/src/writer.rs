@@ -22,7 +22,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedSemaphorePermit, oneshot};
 
 /// The time for which nothing must have been written before the writer brings all rows into the database.
 ///
-/// So at rest `state.redb` is complete, and little memory is used. A host spends most of its life at rest: waiting for
+/// `state.redb` is complete at rest, and little memory is used. A host spends most of its life at rest: waiting for
 /// models and for people. A second keeps it out of any burst of calls.
 const REST: Duration = Duration::from_secs(1);
 
@@ -96,7 +96,7 @@ impl Writer {
             match first {
                 Ok(Work::Batch(first)) => {
                     let (jobs, settle) = self.gather(first, queue);
-                    // Without a log the database has it already.
+                    // The database has it already where there is no log.
                     rested = self.commit_group(jobs) && self.logs.is_none();
                     if let Some(told) = settle {
                         self.settle(&told);

@@ -1,4 +1,4 @@
-//! What redb and its files add to the rules of every store, which `conformance.rs` holds: groups, the data directory,
+//! Rules of redb and its files, beside those of every store, which `conformance.rs` holds: groups, the data directory,
 //! damage, and panics.
 
 #[path = "support/files.rs"]
@@ -61,7 +61,7 @@ impl Gate {
         for batch in batches {
             let store = Arc::clone(&self.store);
             waiting.push(tokio::spawn(async move { store.commit(batch).await }));
-            // On this one thread, the task runs until its batch is queued.
+            // The task runs on this one thread until its batch is queued.
             tokio::task::yield_now().await;
             while self.commits.load(Ordering::SeqCst) == 0 {
                 tokio::task::yield_now().await;

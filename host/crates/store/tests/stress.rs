@@ -149,7 +149,7 @@ fn check(store: &RedbStore, number: u64) {
     assert_eq!(store.blob(&earlier).unwrap(), Some(content(number / 2)), "content {}", number / 2);
 }
 
-/// Of very different lengths, so that pages of all sizes are freed and used again.
+/// Content of very different lengths, so that pages of all sizes are freed and used again.
 fn content(number: u64) -> Vec<u8> {
     let length = usize::try_from(number % 17).unwrap() * 500 + 10;
     number.to_le_bytes().into_iter().cycle().take(length).collect()

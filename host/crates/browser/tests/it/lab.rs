@@ -24,7 +24,7 @@ pub fn child() -> PathBuf {
 }
 
 impl Lab {
-    /// With the grant of the site, and more hosts.
+    /// A lab whose browser may reach the site, and more hosts.
     pub fn new(site: &Site, more: &[&str], settings: &Value, resolver: Option<Arc<dyn Resolve>>) -> Self {
         let origin = site.url("");
         let hosts = std::iter::once(origin.as_str()).chain(more.iter().copied());

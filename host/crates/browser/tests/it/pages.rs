@@ -88,6 +88,18 @@ async fn a_long_page_is_read_in_parts_and_a_picture_is_one() {
     );
 }
 
+/// Such a click used to be answered after the longest time for a page to load, as one that did not.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_leads_to_another_place_of_the_page_has_loaded() {
+    let site = Site::serve(vec![page("/", "<a href='#there'>There</a><p id=there>there</p>")]);
+    let lab = Lab::new(&site, &[], &json!({}), None);
+    lab.open(&site.url("/")).await.unwrap();
+    let clicked = lab.click("There").await.unwrap();
+    assert_eq!((&clicked["url"], &clicked["loaded"]), (&json!(site.url("/#there")), &json!(true)));
+    let opened = lab.open(&site.url("/#here")).await.unwrap();
+    assert_eq!((&opened["url"], &opened["loaded"]), (&json!(site.url("/#here")), &json!(true)));
+}
+
 /// Pages count in units of UTF-16, of which one character may have two, and answers in bytes: parts used to lose some
 /// characters, and half of one used to close the pipe.
 #[tokio::test(flavor = "multi_thread")]

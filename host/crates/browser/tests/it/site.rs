@@ -88,7 +88,7 @@ fn answer(stream: &TcpStream, pages: &[Page], heard: &Mutex<Vec<String>>, ports:
     let status = if head.contains("location:") { "302 Found" } else { "200 OK" };
     let _ = stream.write_all(format!("HTTP/1.1 {status}\r\n{head}connection: close\r\n\r\n{page}").as_bytes());
     if head.contains("x-endless") {
-        // Until the other side closes.
+        // It sends until the other side closes.
         let more = "more and more ".repeat(1_000);
         while stream.write_all(more.as_bytes()).is_ok() {}
     }

@@ -20,7 +20,7 @@ use longhaul_models::set::ModelOptions;
 use longhaul_plugins as plugins;
 use longhaul_plugins::manifest::PluginManifest;
 use longhaul_plugins::plugin_host::PluginHost;
-use longhaul_records::failover;
+use longhaul_records::commit_loss;
 use longhaul_records::pins::{PYTHON_CHECKS, PinnedPlugin, PinnedPlugins};
 use longhaul_records::record::{self, RunRecord};
 use longhaul_worktree::UserRepository;
@@ -70,7 +70,7 @@ pub async fn restore(
     // After the rows of the snapshot, which may name the place that it comes from.
     record::forget_tree_place(&mut batch, run);
     // A person puts the run where the snapshot has it.
-    failover::forget_run(&mut batch, run);
+    commit_loss::forget_run(&mut batch, run);
     let batch = longhaul_run::places::put_here(batch, host, &record, &config)?;
     // The trees first: a run without its trees would begin them anew from the branch.
     write_trees(&host.home, snapshot)?;

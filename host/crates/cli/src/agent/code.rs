@@ -139,6 +139,9 @@ impl SettingArgs {
         };
         let has_grants =
             self.no_grants || !self.dir.is_empty() || !self.allow_host.is_empty() || !self.packages.is_empty();
+        if !self.dir.is_empty() || !self.packages.is_empty() {
+            context.expect_own_machine("a directory or a package for the code of an agent")?;
+        }
         let mut grants = if self.no_grants { AgentGrants::default() } else { old.grants.clone() };
         grants.hosts.extend(self.allow_host);
         for directory in self.dir.into_iter().chain(self.packages.grant()?) {

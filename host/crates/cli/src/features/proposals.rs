@@ -55,6 +55,11 @@ pub async fn accept(context: &Context, run: RunRef, AcceptArgs { id, directory }
     context.client.keep();
     let found = all(context, run.clone()).await?.into_iter().find(|proposal| proposal.id == id);
     match found.map(|proposal| (proposal.standing, proposal.change)) {
+        Some((ProposalStatus::Open, ProposedChange::NewProject { .. })) if context.is_of_server() => {
+            bail!(
+                "proposal `{id}` is of a new project, which a command makes on its own machine; accept it on the server's"
+            )
+        }
         Some((ProposalStatus::Open, ProposedChange::NewProject { name, goal })) => {
             let directory = context.project.join(directory.unwrap_or_else(|| PathBuf::from(&name)));
             make_whole(&directory, &name, &goal, None)?;

@@ -2,7 +2,7 @@
 //!
 //! It serves the socket of all other commands, the HTTP API and the web page, and resumes runs that a kill or a
 //! shutdown interrupted. SIGTERM and Ctrl-C end it: runs stay as they are, and are resumed when it is started again.
-//! Where the state is in a database that another server works with, it stands by first.
+//! Where the state is in a database that another server works with, it stands by first, and forwards requests there.
 
 use super::{RunningServer, ServerStart, end_at_once, supervisor};
 use crate::context::Context;
@@ -27,7 +27,7 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
         format!("cannot listen at {listen}; choose another address with --listen, or in server.toml")
     })?;
     let address = listener.local_addr()?;
-    let owning = context.owner.own_soon(&context.home, &listener, Box::new(standing_by));
+    let owning = context.owner.own_soon(&context.home, &listener, &settings, Box::new(standing_by));
     let client = agreed(context, owning.await?).await?;
     let start = ServerStart {
         home: context.home.clone(),

@@ -1,6 +1,7 @@
 //! One step of a graph, or of a session, in Python's interpreter.
 //!
-//! Of a graph's step it parses neither the arguments nor the answer: both are texts between the caller and the interpreter.
+//! It parses neither the arguments nor the answer of a graph's step: both are texts between the caller and the
+//! interpreter.
 
 use super::Executor;
 use crate::call::streaming;

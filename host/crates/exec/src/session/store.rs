@@ -163,7 +163,7 @@ impl ExecSessions {
         before.admit(access, name)?;
         let note = SessionNote { summary, access: before.and(access) };
         if note.access != before {
-            // Before the step runs: a crash must leave no values of it without this.
+            // The note is written before the step runs: a crash must leave no values of the step without it.
             write(&place, NOTE, &note).map_err(|error| fault("go on with the session", &place, &error))?;
         }
         let groups = read(&place.join(VALUES), SESSION_BYTES_MAX + NOTE_BYTES_MAX)

@@ -56,7 +56,7 @@ async fn a_reader_goes_on_after_its_number_and_gets_whole_lines() {
     let end = read(&logs, rest.last, None).await;
     assert_eq!(told(&end), ["load Output \"three\"", "load Done Some(\"3\")"]);
     assert!(!end.is_running && read(&logs, end.last, None).await.events.is_empty());
-    // From any number, as often as wanted.
+    // Events are read from any number on, as often as wanted.
     assert_eq!(told(&read(&logs, page.last, None).await), [told(&rest), told(&end)].concat());
     let numbers: Vec<u64> = read(&logs, 0, None).await.events.iter().map(|event| event.number).collect();
     assert_eq!(numbers, (7_001..7_007).collect::<Vec<_>>());

@@ -5,6 +5,7 @@
 
 use longhaul_build::cache::Cache;
 use longhaul_build::debian_packages;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -26,6 +27,9 @@ const PACKAGES: [&str; 4] = ["postgresql-15", "postgresql-16", "postgresql-17", 
 /// The dependencies that a server with one locale and without its compiler does without: 450 of 580 MB.
 const LEFT_OUT: [&str; 7] =
     ["debconf", "libllvm", "locales", "postgresql-client-common", "postgresql-common", "ssl-cert", "tzdata"];
+
+/// The variable that names the directories of libraries.
+pub const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 /// Debian's user `nobody`. The server refuses to run as root, and `initdb` as a user without a name.
 const NOBODY: u32 = 65_534;
@@ -72,6 +76,19 @@ impl Programs {
         Self { bin, version: self.version, unpacked: Some(programs) }
     }
 
+    /// The directory of the programs.
+    pub fn bin(&self) -> &Path {
+        &self.bin
+    }
+
+    /// The directories of their libraries, where those are not the system's.
+    pub fn libraries(&self) -> Option<OsString> {
+        let unpacked = self.unpacked.as_ref()?;
+        let family = format!("{}-linux-gnu", std::env::consts::ARCH);
+        let libraries = ["usr/lib", "lib"].map(|folder| unpacked.join(folder).join(&family));
+        Some(std::env::join_paths(libraries).expect("no colons"))
+    }
+
     /// One of the programs, as the user of the server, in `place`.
     pub fn command(&self, name: &str, place: &Path) -> Command {
         let mut command = Command::new(self.bin.join(name));
@@ -80,11 +97,7 @@ impl Programs {
         for variable in ["PGDATA", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD", "PGSERVICE", "PGOPTIONS"] {
             command.env_remove(variable);
         }
-        if let Some(unpacked) = &self.unpacked {
-            let family = format!("{}-linux-gnu", std::env::consts::ARCH);
-            let libraries = ["usr/lib", "lib"].map(|folder| unpacked.join(folder).join(&family));
-            command.env("LD_LIBRARY_PATH", std::env::join_paths(libraries).expect("no colons"));
-        }
+        command.envs(self.libraries().map(|libraries| (LIBRARIES, libraries)));
         if is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }
@@ -146,7 +159,7 @@ fn programs(bin: PathBuf) -> Option<Programs> {
     (version >= VERSION_MIN).then_some(Programs { bin, version, unpacked: None })
 }
 
-/// Of `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)` the 15.
+/// The major version: 15 of `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
 fn version(text: &str) -> Option<u32> {
     let (_, version) = text.split_once(") ")?;
     version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

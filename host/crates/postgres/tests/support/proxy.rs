@@ -1,6 +1,7 @@
 //! A TCP proxy on this machine that holds back what one side sends, as a network that is cut in one direction does.
 //!
-//! What is held back arrives once the cut is healed: late, whole and in order, as a network delivers what it retries.
+//! Bytes that are held back arrive once the cut is healed: late, whole and in order, as a network delivers what it
+//! retries.
 
 #![allow(dead_code, reason = "each test uses its part")]
 

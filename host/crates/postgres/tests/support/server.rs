@@ -14,6 +14,7 @@ use longhaul_build::BuildError;
 use programs::Programs;
 use rustix::process::{Pid, Signal};
 use sql::{Rows, Session};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -40,11 +41,11 @@ const SETTINGS: [&str; 6] = [
     "dynamic_shared_memory_type=mmap",
     "shared_buffers=32MB",
     "jit=off",
-    // After a kill one call in the place of a thousand.
+    // The start after a kill makes one call in the place of a thousand.
     "recovery_init_sync_method=syncfs",
 ];
 
-/// For tests that do not end the server: a power failure would lose what it holds.
+/// Settings for tests that do not end the server: a power failure would lose what it holds.
 const QUICK: [&str; 2] = ["fsync=off", "full_page_writes=off"];
 
 /// A server. It ends with its value, also when a test panics.
@@ -135,6 +136,31 @@ impl PostgresServer {
     /// A connection to its database.
     pub fn session(&self) -> Session {
         Session::open(self.port, USER, DATABASE).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The directory of its programs, `createdb` and `psql` among them.
+    pub fn bin(&self) -> &Path {
+        self.programs.bin()
+    }
+
+    /// The variables by which its programs reach it from a shell, as a user who may do everything.
+    pub fn variables(&self, user: &str) -> Vec<(&'static str, OsString)> {
+        let mut variables = vec![
+            ("PGHOST", OsString::from("127.0.0.1")),
+            ("PGPORT", self.port.to_string().into()),
+            ("PGUSER", user.into()),
+            ("PGDATABASE", DATABASE.into()),
+        ];
+        variables.extend(self.programs.libraries().map(|libraries| (programs::LIBRARIES, libraries)));
+        variables
+    }
+
+    /// Gives its user `longhaul` the name `name`, so that a user of that name can be made.
+    pub fn rename_user(&self, name: &str) {
+        // Nobody renames the user of the connection.
+        self.ask("create role renaming superuser login");
+        let mut other = Session::open(self.port, "renaming", DATABASE).unwrap_or_else(|error| panic!("{error}"));
+        other.ask(&format!("alter role {USER} rename to {name}")).unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// The rows of an answer to SQL, as text.

@@ -43,7 +43,8 @@ impl Losses {
 
 /// This process, on a machine of that name.
 pub fn holder(host: &str) -> Holder {
-    Holder { host: host.to_owned(), pid: std::process::id(), directory: format!("/data/{host}").into() }
+    let url = Some(format!("http://{host}.example:7717"));
+    Holder { host: host.to_owned(), pid: std::process::id(), directory: format!("/data/{host}").into(), url }
 }
 
 /// Opens a store that must open, and whose loss nobody expects.
@@ -114,7 +115,7 @@ fn event(caller: &str) -> Key {
     Key::of("event").and(caller)
 }
 
-/// Of different lengths, of which some compress, and of one caller alone.
+/// Content of one caller alone, of different lengths, of which some compress.
 fn content(caller: &str, number: u64) -> Vec<u8> {
     let length = usize::try_from(number % 7).expect("small") * 300 + 40;
     format!("{caller} {number} ").into_bytes().into_iter().cycle().take(length).collect()

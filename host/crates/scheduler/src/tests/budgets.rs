@@ -1,8 +1,8 @@
 //! Interruptions by the host, retries by hand, and the queue, as they are stored and told.
 
 use super::*;
-use longhaul_records::failover;
-use longhaul_schedule::{AttemptOutcome, RetryBackoff, TaskFailure, TaskStatus};
+use longhaul_records::commit_loss::{self, OpenedStore};
+use longhaul_schedule::{AttemptOutcome, RetryBackoff, TaskFailure, TaskStatus, When};
 
 /// The rows of a data directory, over which one process follows another.
 struct Rows {
@@ -170,24 +170,77 @@ async fn the_waits_of_a_schedule_are_those_that_it_was_given() {
     assert_eq!((tasks[0].retry_count, tasks[0].failure), (4, Some(TaskFailure::RetriesExceeded)));
 }
 
+/// As if the database had failed over since the store was used.
+async fn fail_over(store: &MemoryStore) {
+    let opened = OpenedStore { timeline: 2, claimed_before: Some(1), ..OpenedStore::default() };
+    commit_loss::note(store, &opened).await.expect("noted");
+}
+
 #[tokio::test]
 async fn a_task_that_ran_before_a_failover_of_the_database_is_tried_again_by_a_person_alone() {
     let rows = Rows::with(counting());
     let bench = rows.process();
     bench.add("a").await;
+    bench.add("b").await;
     bench.put(by_hand("s", "a", 3)).await;
+    let follows = Trigger::After { agent: "a".to_owned(), when: When::Always };
+    bench.put(Schedule::new(name("after"), name("b"), follows)).await;
     let id = bench.scheduler_service.run_now(name("s")).await.expect("a task").id;
     drop(bench);
-    failover::note(&*rows.store, 2, Some(1)).await.expect("noted");
+    fail_over(&rows.store).await;
     let mut bench = rows.process();
     let task = bench.task(&id).await;
     assert_eq!((task.status, task.failure), (TaskStatus::Failed, Some(TaskFailure::NotRetryable)));
     let why = task.attempts[0].result.clone().and_then(|result| result.error_message).expect("a reason");
     assert!(why.contains("timeline 1 to 2") && why.ends_with(&format!("longhaul schedule retry {id}")), "{why}");
     bench.pass(MINUTE).await;
-    assert_eq!(rows.agent_executor.executed.load(Ordering::SeqCst), 0);
+    assert_eq!(rows.agent_executor.executed.load(Ordering::SeqCst), 0, "what follows it waits, too");
     bench.scheduler_service.retry(id.as_str()).await.expect("a person may always retry");
     bench.pass(0).await;
     assert_eq!(bench.task(&id).await.status, TaskStatus::Completed);
-    assert_eq!(failover::of_tasks(&*rows.store).expect("read"), None);
+    assert_eq!(commit_loss::of_tasks(&*rows.store).expect("read"), None);
+}
+
+#[tokio::test]
+async fn a_task_that_waited_through_a_failover_is_tried_by_a_person_where_it_may_have_begun() {
+    let rows =
+        Rows::with(told(|_, before| if before == 0 { ExecutionResult::failed("no", true) } else { printed("well") }));
+    let mut bench = rows.process();
+    bench.add("a").await;
+    bench.put(Schedule { backoff: RetryBackoff { ms_first: 10, ms_max: 10, factor: 1 }, ..by_hand("s", "a", 3) }).await;
+    bench
+        .put(Schedule {
+            backoff: RetryBackoff { ms_first: MINUTE, ms_max: MINUTE, factor: 1 },
+            ..by_hand("late", "a", 3)
+        })
+        .await;
+    let retried = bench.scheduler_service.run_now(name("s")).await.expect("a task").id;
+    bench.pass(0).await;
+    rows.agent_executor.executed.store(0, Ordering::SeqCst);
+    let late = bench.scheduler_service.run_now(name("late")).await.expect("a task").id;
+    bench.pass(0).await;
+    // Nothing starts without a scheduler.
+    drop(lock(&bench.scheduler_service.starts).take());
+    let never_tried = bench.scheduler_service.run_now(name("s")).await.expect("a task").id;
+    drop(bench);
+    rows.clock.advance_ms(10);
+    fail_over(&rows.store).await;
+    let mut bench = rows.process();
+    for (id, attempts) in [(&retried, 2), (&never_tried, 1)] {
+        let task = bench.task(id).await;
+        assert_eq!((task.status, task.failure), (TaskStatus::Failed, Some(TaskFailure::NotRetryable)));
+        assert_eq!(task.attempts.len(), attempts, "with the one that it may have had");
+        let last = task.attempts.last().and_then(|attempt| attempt.result.clone());
+        let why = last.and_then(|result| result.error_message).expect("a reason");
+        assert!(why.contains("timeline 1 to 2") && why.ends_with(&format!("longhaul schedule retry {id}")), "{why}");
+    }
+    let task = bench.task(&late).await;
+    assert_eq!((task.status, task.attempts.len()), (TaskStatus::Pending, 1), "it was not due, so it had not begun");
+    bench.pass(MINUTE).await;
+    assert_eq!(bench.task(&late).await.status, TaskStatus::Completed);
+    for id in [retried, never_tried] {
+        bench.scheduler_service.retry(id.as_str()).await.expect("a person may always retry");
+        bench.pass(0).await;
+        assert_eq!(bench.task(&id).await.status, TaskStatus::Completed);
+    }
 }

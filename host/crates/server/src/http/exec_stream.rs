@@ -113,7 +113,7 @@ impl OutputQueue {
 
 #[derive(Debug, Default)]
 struct WaitingOutput {
-    /// In the order of the writes.
+    /// The pieces, in the order of the writes.
     pieces: VecDeque<OutputPiece>,
     /// Bytes of the pieces.
     bytes: usize,

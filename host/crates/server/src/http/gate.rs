@@ -5,7 +5,7 @@
 //! a token.
 
 use super::problem::Problem;
-use super::rate::{ClientIdentity, RateLimit};
+use super::rate::{ClientIdentity, RateLimit, RateLimiter};
 use super::state::AppState;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -13,6 +13,7 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri, header};
 use longhaul_api::tokens::{AccessToken, IssuedToken, TokenScope};
+use longhaul_config::server::ServerSettings;
 use std::net::SocketAddr;
 use std::time::Instant;
 
@@ -75,25 +76,33 @@ impl Caller {
 
 /// Admits a request, or refuses it with a problem. [`super::scopes::check`] then checks what its caller may do.
 pub fn enter(state: &AppState, peer: SocketAddr, request: &Request<Body>) -> Result<Caller, Problem> {
-    let host = host(request.uri(), request.headers())?;
-    if !state.settings().answers_to(host.host()) {
-        let detail =
-            format!("this server does not go by `{}`; add it to hosts in [server] of server.toml", host.host());
-        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
-    }
-    if !is_safe(request.method()) {
-        refuse_other_pages(request.headers(), &host)?;
-    }
+    check_place(&state.settings(), request)?;
     let caller = caller(state, request);
     let who = match &caller {
         Ok(Caller::Holder { token, .. }) => ClientIdentity::Token(token.name.clone()),
         _ => ClientIdentity::Address(peer.ip()),
     };
-    state.rates.take(who, RateLimit::from(&*state.settings()), Instant::now()).map_err(|wait| {
+    admit(&state.rates, who, &state.settings())?;
+    caller
+}
+
+/// Counts a request of a client, or refuses it.
+pub fn admit(rates: &RateLimiter, who: ClientIdentity, settings: &ServerSettings) -> Result<(), Problem> {
+    rates.take(who, RateLimit::from(settings), Instant::now()).map_err(|wait| {
         let detail = "more requests than requests_per_second in [server] of server.toml allows; come again later";
         Problem::later(StatusCode::TOO_MANY_REQUESTS, wait, detail)
-    })?;
-    caller
+    })
+}
+
+/// Refuses a request to a host that is no name of this server, and changes by pages of other origins.
+pub fn check_place<B>(settings: &ServerSettings, request: &Request<B>) -> Result<(), Problem> {
+    let host = host(request.uri(), request.headers())?;
+    if !settings.answers_to(host.host()) {
+        let detail =
+            format!("this server does not go by `{}`; add it to hosts in [server] of server.toml", host.host());
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+    }
+    if is_safe(request.method()) { Ok(()) } else { refuse_other_pages(request.headers(), &host) }
 }
 
 fn caller(state: &AppState, request: &Request<Body>) -> Result<Caller, Problem> {
@@ -127,7 +136,8 @@ fn host(uri: &Uri, headers: &HeaderMap) -> Result<Authority, Problem> {
     }
 }
 
-fn is_safe(method: &Method) -> bool {
+/// True for a method that changes nothing.
+pub fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE)
 }
 

@@ -51,7 +51,7 @@ impl<T: DeserializeOwned> FromRequest<SharedState> for Json<T> {
 
     async fn from_request(request: Request<Body>, state: &SharedState) -> Result<Self, Problem> {
         expect_json(&request)?;
-        read(&whole(request, state.settings().body_bytes_max).await?).map(Self)
+        read(&whole(request, BodyLimits::of(state)).await?).map(Self)
     }
 }
 
@@ -64,7 +64,7 @@ impl<T: DeserializeOwned> FromRequest<SharedState> for MaybeJson<T> {
     async fn from_request(request: Request<Body>, state: &SharedState) -> Result<Self, Problem> {
         let says_what = request.headers().contains_key(header::CONTENT_TYPE);
         let checked = if says_what { expect_json(&request) } else { Ok(()) };
-        let bytes = whole(request, state.settings().body_bytes_max).await?;
+        let bytes = whole(request, BodyLimits::of(state)).await?;
         match (bytes.is_empty(), says_what) {
             (true, _) => read(b"{}").map(Self),
             (false, false) => Err(not_json()),
@@ -90,10 +90,34 @@ fn expect_json(request: &Request<Body>) -> Result<(), Problem> {
     if kind.trim().eq_ignore_ascii_case("application/json") && is_utf8 { Ok(()) } else { Err(not_json()) }
 }
 
-async fn whole(request: Request<Body>, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+/// The limits of one body.
+pub struct BodyLimits {
+    /// Most bytes.
+    pub bytes_max: usize,
+    /// The setting of this number, as a clause of the refusal.
+    pub setting: &'static str,
+    /// Longest time for it to arrive.
+    pub time: Duration,
+}
+
+impl BodyLimits {
+    /// Those of most bodies.
+    pub fn of(state: &SharedState) -> Self {
+        let setting = ", which is body_bytes_max in [server] of server.toml";
+        Self { bytes_max: state.settings().body_bytes_max, setting, time: BODY_TIME }
+    }
+}
+
+/// Reads a body that is JSON, within limits of its own.
+pub async fn json_within<T: DeserializeOwned>(request: Request<Body>, limits: BodyLimits) -> Result<T, Problem> {
+    expect_json(&request)?;
+    read(&whole(request, limits).await?)
+}
+
+async fn whole(request: Request<Body>, limits: BodyLimits) -> Result<Vec<u8>, Problem> {
+    let BodyLimits { bytes_max, setting, time } = limits;
     let too_large = || {
-        let detail =
-            format!("the body has more than {bytes_max} bytes, which is body_bytes_max in [server] of server.toml");
+        let detail = format!("the body has more than {bytes_max} bytes{setting}");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
     };
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
@@ -102,10 +126,10 @@ async fn whole(request: Request<Body>, bytes_max: usize) -> Result<Vec<u8>, Prob
     }
     let collected = Limited::new(request.into_body(), bytes_max).collect();
     let slow = |_| {
-        let detail = format!("the body took longer than {} s", BODY_TIME.as_secs());
+        let detail = format!("the body took longer than {} s", time.as_secs());
         Problem::new(StatusCode::REQUEST_TIMEOUT, detail)
     };
-    match tokio::time::timeout(BODY_TIME, collected).await.map_err(slow)? {
+    match tokio::time::timeout(time, collected).await.map_err(slow)? {
         Ok(body) => Ok(body.to_bytes().to_vec()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
         Err(_) => Err(Problem::new(StatusCode::BAD_REQUEST, "the body broke off")),

@@ -6,7 +6,7 @@
 
 use super::reply::json;
 use super::routes::{
-    agents, approvals, archive, commits, events, exec, exports, features, graphs, journal, knowledge, plugins,
+    agents, approvals, archive, calls, commits, events, exec, exports, features, graphs, journal, knowledge, plugins,
     projects, reports, resources, runs, schedules, server,
 };
 use super::scopes::{self, OperationScopes};
@@ -138,6 +138,8 @@ fn operations() -> Operations {
         .needs(Run, routes!(exec::run))
         .needs(Read, routes!(exec::sessions))
         .needs(Run, routes!(exec::end_session))
+        .needs(Read, routes!(calls::list))
+        .needs(Read, routes!(calls::call))
 }
 
 /// Operations, as they are added one by one.

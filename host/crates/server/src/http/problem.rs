@@ -20,6 +20,9 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 /// Longest detail, in bytes.
 const DETAIL_BYTES_MAX: usize = 2_000;
 
+/// Longest detail for a command line, in bytes: it prints the whole error, such as all findings about a project.
+const COMMAND_DETAIL_BYTES_MAX: usize = 64 << 10;
+
 /// Time until the same call may succeed, where the error names none.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 
@@ -50,8 +53,12 @@ pub struct Problem {
 impl Problem {
     /// One of a kind that the status tells.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self::within(DETAIL_BYTES_MAX, status, &detail.into())
+    }
+
+    fn within(detail_bytes_max: usize, status: StatusCode, detail: &str) -> Self {
         let (word, title) = words(status);
-        let detail = truncate(&detail.into(), DETAIL_BYTES_MAX).to_owned();
+        let detail = truncate(detail, detail_bytes_max);
         let kind = format!("https://longhaul.invalid/problems/{word}");
         let code = FaultCode::ALL.into_iter().find(|code| status_of(*code) == status);
         Self { kind, title, status: status.as_u16(), detail, code, field: None, header: None }
@@ -63,7 +70,7 @@ impl Problem {
         Self { field, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail) }
     }
 
-    /// There is no such thing.
+    /// The requested object does not exist.
     pub fn unknown(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
@@ -75,10 +82,30 @@ impl Problem {
         Self { header, ..Self::new(StatusCode::UNAUTHORIZED, detail) }
     }
 
-    /// Too much at once, or not now: come again after a while.
+    /// The request comes too early, or beside too many others: it may be repeated after a while.
     pub fn later(status: StatusCode, after: Duration, detail: impl Into<String>) -> Self {
         let seconds = after.as_secs().max(1);
         Self { header: Some(Box::new((header::RETRY_AFTER, HeaderValue::from(seconds)))), ..Self::new(status, detail) }
+    }
+
+    /// The problem of a refusal or a failure of the service, with all that a command line prints of it.
+    pub fn for_command(fault: Fault) -> Self {
+        Self::of(fault, COMMAND_DETAIL_BYTES_MAX)
+    }
+
+    fn of(fault: Fault, detail_bytes_max: usize) -> Self {
+        let fault = classified(fault);
+        let (code, text) = (code_of(&fault), format!("{fault:#}"));
+        let problem = match code {
+            FaultCode::Internal => return Self::failed(text),
+            FaultCode::Unavailable => {
+                tracing::warn!("{text}");
+                let after = fault.retry_after_ms().map_or(RETRY_AFTER, Duration::from_millis);
+                Self::later(status_of(code), after, text)
+            }
+            code => Self::within(detail_bytes_max, status_of(code), &text),
+        };
+        Self { field: fault.field().map(str::to_owned), ..problem }
     }
 
     /// Our own fault: the log has the text, under the number that the caller gets.
@@ -94,7 +121,7 @@ impl Problem {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed; its log says more, under the request's id")
     }
 
-    /// For a status that came without a problem.
+    /// The problem of a status that came without one.
     pub fn of_status(status: StatusCode) -> Self {
         let detail = match status {
             StatusCode::NOT_FOUND => "there is nothing at this path; /api/v1/openapi.json lists what there is",
@@ -135,6 +162,7 @@ fn words(status: StatusCode) -> (&'static str, &'static str) {
         StatusCode::UNPROCESSABLE_ENTITY => ("invalid", "Something in the request is wrong"),
         StatusCode::PRECONDITION_REQUIRED => ("precondition-required", "The version that is meant is needed"),
         StatusCode::TOO_MANY_REQUESTS => ("too-many-requests", "Too many requests"),
+        StatusCode::BAD_GATEWAY => ("no-answer", "Another server gave no answer"),
         StatusCode::SERVICE_UNAVAILABLE => ("unavailable", "Not now"),
         status if status.is_server_error() => ("internal", "The server failed"),
         _ => ("refused", "The request is refused"),
@@ -165,18 +193,7 @@ fn number() -> String {
 /// The problem of a refusal or a failure of the service.
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
-        let fault = classified(fault);
-        let (code, text) = (code_of(&fault), format!("{fault:#}"));
-        let problem = match code {
-            FaultCode::Internal => return Self::failed(text),
-            FaultCode::Unavailable => {
-                tracing::warn!("{text}");
-                let after = fault.retry_after_ms().map_or(RETRY_AFTER, Duration::from_millis);
-                Self::later(status_of(code), after, text)
-            }
-            code => Self::new(status_of(code), text),
-        };
-        Self { field: fault.field().map(str::to_owned), ..problem }
+        Self::of(fault, DETAIL_BYTES_MAX)
     }
 }
 
@@ -208,6 +225,13 @@ mod tests {
             assert_eq!((&problem["code"], &problem["detail"]), (&json!(name), &json!("begin: it is so; do this")));
             assert_eq!(problem.get("field"), None);
         }
+    }
+
+    #[test]
+    fn a_command_line_gets_all_of_a_long_text_and_other_callers_its_beginning() {
+        let fault = || Fault::invalid("a finding\n".repeat(1_000));
+        assert_eq!(Problem::for_command(fault()).detail.len(), 10_000);
+        assert!(Problem::from(fault()).detail.len() < 2_100);
     }
 
     #[test]

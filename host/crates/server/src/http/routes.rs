@@ -7,6 +7,7 @@
 pub mod agents;
 pub mod approvals;
 pub mod archive;
+pub mod calls;
 pub mod commits;
 pub mod events;
 pub mod exec;

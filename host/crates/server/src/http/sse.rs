@@ -113,13 +113,13 @@ pub(super) struct Pulse {
 }
 
 impl Pulse {
-    /// That of a stream without an end, which ends when the server is to end.
+    /// The pulse of a stream without an end, which ends when the server is to end.
     pub(super) fn new(state: &SharedState, caller: Caller) -> Self {
         let stop = Some(state.stop.clone());
         Self { stop, ..Self::of_request(state, caller) }
     }
 
-    /// That of a stream which ends by itself. A server that is to end lets it go on, as it does with other requests.
+    /// The pulse of a stream that ends by itself. A server that is to end lets it go on, as other requests.
     pub(super) fn of_request(state: &SharedState, caller: Caller) -> Self {
         let mut beat = tokio::time::interval_at(Instant::now() + HEARTBEAT, HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);

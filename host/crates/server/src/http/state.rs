@@ -29,6 +29,8 @@ pub struct AppState {
     pub(super) streams: AtomicUsize,
     /// Running jobs of `exec`.
     pub(super) jobs: AtomicUsize,
+    /// Operations that are called by their names and carried out.
+    pub(super) calls: AtomicUsize,
     executor: OnceCell<Executor>,
     /// Requests since the server started, for their ids.
     pub(super) requests: AtomicU64,
@@ -75,6 +77,7 @@ impl AppState {
             stop,
             streams: AtomicUsize::new(0),
             jobs: AtomicUsize::new(0),
+            calls: AtomicUsize::new(0),
             executor: OnceCell::new(),
             requests: AtomicU64::new(0),
             latencies: RequestLatencies::default(),

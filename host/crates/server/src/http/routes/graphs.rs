@@ -44,7 +44,7 @@ async fn named(state: &SharedState, name: &str) -> Result<GraphSummary, Problem>
 }
 
 /// The name of a graph that the caller may change.
-async fn changeable(state: &SharedState, caller: &Caller, name: &str) -> Result<String, Problem> {
+pub(super) async fn changeable(state: &SharedState, caller: &Caller, name: &str) -> Result<String, Problem> {
     let GraphSummary { name, directories, hosts, .. } = named(state, name).await?;
     if !directories.is_empty() || !hosts.is_empty() {
         caller.expect(TokenScope::Admin)?;
@@ -53,7 +53,7 @@ async fn changeable(state: &SharedState, caller: &Caller, name: &str) -> Result<
 }
 
 /// Room for one more job on this machine.
-fn room(state: &SharedState) -> Result<Place, Problem> {
+pub(super) fn room(state: &SharedState) -> Result<Place, Problem> {
     let most = state.settings().exec_max;
     let full = || {
         let detail = format!("{most} jobs run, which is exec_max in [server] of server.toml; come again");

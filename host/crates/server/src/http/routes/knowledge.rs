@@ -177,15 +177,19 @@ pub async fn accept(
     _: MaybeJson<Nothing>,
 ) -> ApiResult<AffectedRun> {
     let run = which(&run)?;
-    let proposed = proposed(&state, run.clone()).await?;
+    expect_no_project(&state, run.clone(), &proposal).await?;
+    Ok(Out(state.accept_proposal(AcceptProposal { run, proposal }).await?))
+}
+
+/// Refuses the proposal of a project: neither an agent nor a caller with the scope `run` alone decides where one is made.
+pub(super) async fn expect_no_project(state: &SharedState, run: RunRef, proposal: &str) -> Result<(), Problem> {
     let is_project =
         |one: &InnerProposal| one.id == proposal && matches!(one.change, ProposedChange::NewProject { .. });
-    if proposed.iter().any(is_project) {
-        // Neither an agent nor a caller with the scope `run` alone decides where a project is made.
-        let detail = "a project needs a place: accept it with `longhaul features accept`, or make one with POST /api/v1/projects and reject this";
-        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    if !proposed(state, run).await?.iter().any(is_project) {
+        return Ok(());
     }
-    Ok(Out(state.accept_proposal(AcceptProposal { run, proposal }).await?))
+    let detail = "a project needs a place: accept it with `longhaul features accept`, or make one with POST /api/v1/projects and reject this";
+    Err(Problem::new(StatusCode::CONFLICT, detail))
 }
 
 /// The rejection of a proposal.
