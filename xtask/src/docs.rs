@@ -100,7 +100,11 @@ fn of_program(program: &Program) -> Result<Pages> {
     Ok(pages)
 }
 
+/// Writes a page that differs: programs that contain it are built again only then.
 fn write(path: &Path, text: &str) -> Result<()> {
+    if fs::read_to_string(path).is_ok_and(|written| written == text) {
+        return Ok(());
+    }
     let folder = path.parent().context("a page is in a folder")?;
     fs::create_dir_all(folder).with_context(|| format!("make `{}`", folder.display()))?;
     fs::write(path, text).with_context(|| format!("write `{}`", path.display()))
