@@ -125,7 +125,9 @@ impl Session {
             return Err(BrowserError::NotHttp { url: shown(url) });
         }
         let uri: Uri = url.parse().map_err(|_| EgressError::BadAddress)?;
-        let guarded = self.proxy.guard().check(&Method::GET, &uri)?;
+        let mut guarded = self.proxy.guard().check(&Method::GET, &uri)?;
+        // A place of the page, which the guard drops and no server sees.
+        guarded.set_fragment(url.split_once('#').map(|(_, place)| place));
         self.forget();
         let until = Instant::now() + self.load;
         let mut loaded = self.seen.loaded.subscribe();
@@ -141,7 +143,12 @@ impl Session {
         if let Some(why) = navigated["errorText"].as_str() {
             return Err(self.not_loaded(url, why, navigated["loaderId"].as_str()).await);
         }
-        let (about, is_loaded) = self.wait_for_load(&mut loaded, until).await?;
+        let (about, is_loaded) = if navigated["loaderId"].is_null() {
+            // Another place of the page that is open.
+            (self.location().await?, true)
+        } else {
+            self.wait_for_load(&mut loaded, until).await?
+        };
         let mut refused = self.proxy.take_refusals();
         // A plain request that the proxy refused has a response, which is no page.
         if about.status == Some(StatusCode::FORBIDDEN.as_u16())
