@@ -280,18 +280,16 @@ impl Writer {
         let fence = Fence { nonce: self.lease.nonce(), proof, head };
         let limit = self.server.append_max() + transfer(work.bytes());
         let sent = self.appender.append(&connection.client, &fence, work);
-        let landing = match self.server.bounded(limit, sent).await {
+        let appended = self.server.bounded(limit, sent).await;
+        match appended {
             Ok(Ok(Appended::Moved)) => {
+                self.connection = Some(connection);
                 self.lease.step(Input::Commit(CommitEvent::Moved), "").map(|_landed| Landing::Done)
             }
-            Ok(Ok(Appended::Still(broken))) => self.explain(&connection, broken).await,
+            Ok(Ok(Appended::Still(broken))) => self.explain(connection, broken).await,
             Ok(Err(why)) => self.failed(Trouble::Unknown(self.server.place.failed(why))),
             Err(trouble) => self.failed(trouble),
-        };
-        if matches!(landing, Ok(Landing::Done | Landing::Broken(_))) {
-            self.connection = Some(connection);
         }
-        landing
     }
 
     /// The consequence of an error of an attempt.
@@ -310,22 +308,25 @@ impl Writer {
     }
 
     /// Finds out why a statement did nothing: it was carried out by an attempt before, its conditions do not hold, the
-    /// lease ran out, or the store is lost.
-    async fn explain(&self, connection: &Connection, broken: Vec<usize>) -> Result<Landing, StoreError> {
+    /// lease ran out, or the store is lost. The connection is kept where it is of further use.
+    async fn explain(&mut self, connection: Connection, broken: Vec<usize>) -> Result<Landing, StoreError> {
         let status = match self.lease.status(&connection.client).await {
             Ok(status) => status,
             Err(trouble) => return self.failed(Trouble::Again(trouble.into_error())),
         };
         let event = CommitEvent::Still { is_broken: !broken.is_empty(), row: status.row };
         match self.lease.step(Input::Commit(event), &status.holder) {
-            Ok(Outcome::Landed) => Ok(Landing::Done),
-            Ok(Outcome::Conflicting) => Ok(Landing::Broken(broken)),
+            Ok(outcome @ (Outcome::Landed | Outcome::Conflicting)) => {
+                self.connection = Some(connection);
+                Ok(if outcome == Outcome::Landed { Landing::Done } else { Landing::Broken(broken) })
+            }
             Ok(Outcome::Repeat(Obstacle::NotDurable)) => Err(not_durable(&self.server.place)),
             Ok(Outcome::Repeat(Obstacle::RanOut { is_renewed })) => {
                 self.server.counts.fenced_writes.add();
                 if !is_renewed {
                     self.lease.renew(&connection.client).await.map_err(Trouble::into_error)?;
                 }
+                self.connection = Some(connection);
                 Err(self.server.place.failed("its lease had run out, and nobody took it"))
             }
             Ok(Outcome::Stands | Outcome::Failed | Outcome::Repeat(Obstacle::Error)) => {
