@@ -21,9 +21,9 @@ pub(crate) struct Linkers {
 /// The imports that a linker offers.
 #[derive(PartialEq, Eq, Hash)]
 enum LinkedWorld {
-    /// Those of a role, in the version of an edition.
+    /// The linker of a role, in the version of an edition.
     Plugin(String, Role),
-    /// Those of a program of WASI.
+    /// The linker of a program of WASI.
     Command,
 }
 

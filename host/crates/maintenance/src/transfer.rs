@@ -23,7 +23,7 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 pub enum MigrationMark {
     /// A copy into this store began and has not ended.
     Unfinished {
-        /// Where the state comes from, for people.
+        /// The origin of the state, for people.
         from: String,
     },
     /// The state is in another store now.

@@ -109,7 +109,7 @@ pub(crate) async fn unreferenced(
 struct Living<'a> {
     names: &'a Names,
     found: BTreeSet<Digest>,
-    /// Those whose content was not looked through yet.
+    /// The digests whose content was not looked through yet.
     unread: Vec<Digest>,
 }
 

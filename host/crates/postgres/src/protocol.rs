@@ -76,7 +76,7 @@ pub(crate) enum CommitEvent {
 pub(crate) enum Failure {
     /// The attempt did nothing, and another one may land.
     Again,
-    /// Whether the attempt landed or will land, nobody knows.
+    /// Nobody knows whether the attempt landed or will land.
     Unknown,
     /// The attempt did nothing, and another one would fail in the same way.
     Final,

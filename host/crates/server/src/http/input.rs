@@ -101,7 +101,7 @@ pub struct BodyLimits {
 }
 
 impl BodyLimits {
-    /// Those of most bodies.
+    /// The limits of most bodies.
     pub fn of(state: &SharedState) -> Self {
         let setting = ", which is body_bytes_max in [server] of server.toml";
         Self { bytes_max: state.settings().body_bytes_max, setting, time: BODY_TIME }

@@ -55,7 +55,7 @@ pub(super) enum LeftOut {
     WaitForLease,
 }
 
-/// What must never happen.
+/// A broken promise of the protocol.
 #[derive(Clone, Debug)]
 pub(super) enum Violation {
     /// A commit landed without the right to, twice, or otherwise than its caller was told.
