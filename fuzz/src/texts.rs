@@ -53,6 +53,7 @@ pub(crate) fn config(bytes: &[u8]) {
     match Config::parse_all(text) {
         Ok(config) => {
             let _ = (config.check_run(), config.run.needs(), config.ask_limits(), config.checks_only(None));
+            assert!(config.run.priority() <= 9 && config.run.labels_needed().len() <= 32);
             let (_, _, _) = (config.categories(), config.described(), config.confidence_ignored());
             for (table, part) in config.parts() {
                 assert!(config.part(&table).is_some(), "{table}");

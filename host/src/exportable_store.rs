@@ -101,6 +101,10 @@ impl Store for ExportableStore {
         self.store.lease_left_ms()
     }
 
+    fn is_shared(&self) -> bool {
+        self.store.is_shared()
+    }
+
     fn metrics(&self) -> Option<StoreMetrics> {
         self.store.metrics()
     }

@@ -66,6 +66,8 @@
 pub mod ask;
 #[cfg(feature = "runs")]
 mod children;
+#[cfg(feature = "runs")]
+mod cluster_store;
 #[cfg(feature = "server")]
 mod database_checks;
 #[cfg(feature = "runs")]

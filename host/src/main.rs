@@ -18,7 +18,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    match longhaul::cli::main(cli, Arc::new(ProgramOwner)) {
+    match longhaul::cli::main(cli, Arc::new(ProgramOwner::default())) {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(error) => {
             longhaul::cli::terminal::error(&error);

@@ -9,7 +9,7 @@ use crate::stores::{self, MOVED_FILE, OnLost};
 use longhaul_api::upkeep::{MigrationReport, StoreKind};
 use longhaul_config::{Config, server};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
-use longhaul_core::store::{Batch, ReadTotals, Store};
+use longhaul_core::store::{Batch, ReadTotals, Seats as _, Store};
 use longhaul_home::crash::CrashPoints;
 use longhaul_home::{Home, Owned};
 use longhaul_maintenance::transfer::{self, MigrationMark};
@@ -114,6 +114,7 @@ impl<'a> Migration<'a> {
             self.crash.reach("migrate.before-copy");
             let copied = transfer::copy(&source, &target).await?;
             self.crash.reach("migrate.after-copy");
+            forget_workers(&target).await?;
             Ok::<_, Fault>((copied, self.place_runs(&target).await?))
         })?;
         // Closed in order, the file is whole without its logs.
@@ -141,6 +142,7 @@ impl<'a> Migration<'a> {
         }
         let source = self.database()?;
         stores::refuse_mark(&source, config)?;
+        refuse_workers(&source)?;
         let (copied, runs_elsewhere) = self.copy_into(&folder, &source)?;
         self.crash.reach("migrate.after-copy");
         // The mark comes before the files: no other machine may go on with the database beside them.
@@ -171,6 +173,8 @@ impl<'a> Migration<'a> {
         Handle::current().block_on(async {
             self.crash.reach("migrate.before-copy");
             let copied = transfer::copy(source, &target).await?;
+            forget_workers(&target).await?;
+            self.forget_carried(&target).await?;
             Ok::<_, Fault>((copied, self.place_runs(&target).await?))
         })
     }
@@ -187,6 +191,22 @@ impl<'a> Migration<'a> {
             }
         }
         Ok(elsewhere)
+    }
+
+    /// Removes from files the rows of trees and commits that are here: nothing keeps them current there. Those of a run
+    /// whose trees are elsewhere stay, since it can be made again here from them.
+    async fn forget_carried(&self, target: &dyn Store) -> fault::Result<()> {
+        for head in record::heads(target)? {
+            if record::tree_place(target, &head.run)?.is_some_and(|place| place.id != self.place.id) {
+                continue;
+            }
+            let mut batch = Batch::new();
+            record::forget_carried(target, &mut batch, &head.run)?;
+            if !batch.is_empty() {
+                target.commit(batch).await?;
+            }
+        }
+        Ok(())
     }
 
     fn database(&self) -> fault::Result<PostgresStore> {
@@ -216,6 +236,31 @@ fn rename(from: &Path, to: &Path) -> fault::Result<()> {
     let folders = [from, to].into_iter().filter_map(|path| path.parent());
     for folder in folders {
         fs::File::open(folder).and_then(|folder| folder.sync_all()).with_context(failed)?;
+    }
+    Ok(())
+}
+
+/// Refuses a database that servers still work with, whose commits no copy would have. Others lose their seats, so that they
+/// commit nothing any more.
+fn refuse_workers(source: &PostgresStore) -> fault::Result<()> {
+    for seat in source.seats()? {
+        if seat.left_ms > 0 {
+            bail!(Fault::conflict(format!(
+                "{} still works with the database; end `longhaul serve` on every machine first, and try again",
+                seat.holder
+            )));
+        }
+        Handle::current().block_on(source.evict(&seat))?;
+    }
+    Ok(())
+}
+
+/// Removes from a copy what servers told each other.
+async fn forget_workers(target: &dyn Store) -> fault::Result<()> {
+    let mut batch = Batch::new();
+    longhaul_workers::forget_all(&mut batch, target)?;
+    if !batch.is_empty() {
+        target.commit(batch).await?;
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ impl LocalService for OwnService {
     }
 
     fn active(&self) -> Vec<RunId> {
-        self.0.active()
+        self.0.active_here()
     }
 
     fn unfollowed(&self) -> Vec<RunId> {

@@ -21,7 +21,7 @@ use longhaul_server::http::{self, AppState, SharedState, StandbyServer};
 use longhaul_server::recovery;
 use longhaul_service::Service;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -32,7 +32,17 @@ use tokio::task::JoinHandle;
 const TELL_MAX: Duration = Duration::from_secs(1);
 
 /// This program.
-pub struct ProgramOwner;
+#[derive(Default)]
+pub struct ProgramOwner {
+    /// The service of this process while it stands by and works for the server that leads.
+    worker: Arc<Mutex<Option<Arc<Service>>>>,
+}
+
+impl ProgramOwner {
+    fn worker(&self) -> Option<Arc<Service>> {
+        self.worker.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 #[async_trait::async_trait]
 impl Owner for ProgramOwner {
@@ -56,7 +66,11 @@ impl Owner for ProgramOwner {
             }
             wait.send_replace(holder.cloned());
         };
-        let mut owning = std::pin::pin!(wiring::own_soon(home, end_when_lost(), on_wait));
+        let worker = Arc::clone(&self.worker);
+        let on_work = move |service: &Arc<Service>| {
+            *worker.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(service));
+        };
+        let mut owning = std::pin::pin!(wiring::own_soon(home, end_when_lost(), on_wait, on_work));
         tokio::select! {
             owned = &mut owning => return owned,
             Ok(()) = waits.changed() => {}
@@ -67,6 +81,18 @@ impl Owner for ProgramOwner {
         owned
     }
 
+    async fn end_work(&self) {
+        if let Some(service) = self.worker() {
+            service.end_work().await;
+        }
+    }
+
+    fn set_worker(&self, settings: &ServerSettings) {
+        if let Some(service) = self.worker() {
+            service.set_worker(settings.worker().cloned());
+        }
+    }
+
     async fn serve(&self, client: &Client, start: ServerStart) -> fault::Result<Box<dyn RunningServer>> {
         let Some(service) = own_service::of(client) else { bail!("another longhaul owns the data directory") };
         let ServerStart { home, listener, settings, page } = start;
@@ -75,7 +101,7 @@ impl Owner for ProgramOwner {
         let keeping = tokio::spawn(recovery::keep(Arc::clone(service), stopping));
         let serving = tokio::spawn(http::serve(Arc::clone(&state), listener));
         let scheduler = scheduler(service).await?;
-        Ok(Box::new(Servers { state, stop, serving, keeping, scheduler }))
+        Ok(Box::new(Servers { service: Arc::clone(service), state, stop, serving, keeping, scheduler }))
     }
 
     async fn schedule(&self, client: &Client) -> fault::Result<Box<dyn RunningScheduler>> {
@@ -157,6 +183,7 @@ async fn scheduler(service: &Arc<Service>) -> fault::Result<Scheduler> {
 
 /// The servers of this process, and the scheduler beside them.
 struct Servers {
+    service: Arc<Service>,
     state: SharedState,
     stop: watch::Sender<bool>,
     serving: JoinHandle<()>,
@@ -171,6 +198,7 @@ impl RunningServer for Servers {
     }
 
     fn set(&self, settings: ServerSettings) {
+        self.service.set_worker(settings.worker().cloned());
         self.state.set(settings);
     }
 

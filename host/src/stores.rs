@@ -4,6 +4,7 @@
 //! directory is refused with what to do: no store is opened empty beside state that is elsewhere. The copies from one kind
 //! of store to the other are made by `migration.rs`.
 
+use crate::cluster_store::OwnedStore;
 use crate::database_memory::{DATABASE_FILE, DatabaseMemory, MemoryKeeper};
 use crate::exportable_store::ExportableStore;
 use longhaul_config::ServerUrl;
@@ -25,6 +26,9 @@ use tokio::runtime::Handle;
 
 /// Longest wait for the files once the data directory is ours: its earlier owner may still be ending.
 const FILES_WAIT: Duration = Duration::from_secs(10);
+
+/// The pause before a server tries again to own a database, or to join those that work for its owner.
+const ENTER_PAUSE: Duration = Duration::from_millis(500);
 
 /// The name of files whose state was moved away.
 pub(crate) const MOVED_FILE: &str = "state.redb.moved";
@@ -87,11 +91,33 @@ pub(crate) fn location(home: &Home) -> fault::Result<Location> {
     Ok(Location::Database(config))
 }
 
+/// The opened store of a data directory.
+pub(crate) enum Opened {
+    /// Its own files.
+    Files(Arc<dyn Store>),
+    /// A database, which this process owns.
+    Database(OwnedStore),
+}
+
+/// A server's first step into a database that others may work with.
+pub(crate) enum Entered {
+    /// Nobody else had it.
+    Owns(OwnedStore),
+    /// Another process owns it, and this one has a seat.
+    Joined(PostgresStore),
+}
+
+/// Called with a clause about each new reason of a wait, and the address of the server that works where it is known.
+pub(crate) type OnWait<'a> = dyn FnMut(&str, Option<&ServerUrl>) + Send + 'a;
+
 /// Opens the store of a data directory whose lock this process has. Waits for no other machine.
-pub(crate) fn open(home: &Home, crash: &CrashPoints, on_lost: &OnLost) -> fault::Result<Arc<dyn Store>> {
+pub(crate) fn open(home: &Home, crash: &CrashPoints, on_lost: &OnLost) -> fault::Result<Opened> {
     match location(home)? {
-        Location::Files => Ok(Arc::new(files_once_free(home, crash)?)),
-        Location::Database(config) => accepted(home, &config, database(home, &config, crash.hook(), on_lost)?, None),
+        Location::Files => Ok(Opened::Files(Arc::new(files_once_free(home, crash)?))),
+        Location::Database(config) => {
+            let opened = database(home, &config, crash.hook(), on_lost)?;
+            Ok(Opened::Database(accepted(home, &config, opened, None)?))
+        }
     }
 }
 
@@ -101,26 +127,88 @@ pub(crate) fn stand_by(
     home: &Home,
     crash: &CrashPoints,
     on_lost: &OnLost,
-    on_wait: &mut dyn FnMut(&str, Option<&ServerUrl>),
-) -> fault::Result<Arc<dyn Store>> {
+    is_ending: &dyn Fn() -> bool,
+    on_wait: &mut OnWait<'_>,
+) -> fault::Result<Opened> {
     let Location::Database(config) = location(home)? else { return open(home, crash, on_lost) };
-    let mut options = options(home, crash.hook(), on_lost);
-    options.holder.url = ServerSettings::read(home.path())?.server_url().map(|url| url.to_string());
-    let (mut told, mut holder_url, mut watched) = (None, None, None);
-    let opened = PostgresStore::wait_and_open(&config, &variable, options, &mut |waiting: &Waiting| {
+    let mut wait = Wait::of(&config, on_wait);
+    let opened =
+        PostgresStore::wait_and_open(&config, &variable, server_options(home, crash, on_lost)?, &mut |waiting| {
+            wait.tell(waiting);
+            if is_ending() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    let watched = wait.watched;
+    Ok(Opened::Database(accepted(home, &config, opened?, watched)?))
+}
+
+/// Opens the database of a data directory as its owner, or joins those that work for the owner. Waits while neither can be
+/// done, as where the tables are those of an earlier version. An error after the first wait is waited for, too, but for
+/// tables of a newer version.
+pub(crate) fn enter(
+    home: &Home,
+    config: &PostgresConfig,
+    crash: &CrashPoints,
+    on_lost: &OnLost,
+    on_wait: &mut OnWait<'_>,
+) -> fault::Result<Entered> {
+    let name = home.make_place()?.id;
+    let mut wait = Wait::of(config, on_wait);
+    loop {
+        let opened = PostgresStore::wait_and_open(
+            config,
+            &variable,
+            server_options(home, crash, on_lost)?,
+            &mut |waiting: &Waiting| {
+                wait.tell(waiting);
+                ControlFlow::Break(())
+            },
+        );
+        match opened {
+            Ok(opened) => return Ok(Entered::Owns(accepted(home, config, opened, wait.watched)?)),
+            // In the middle of a failover a server refuses for a moment, which whoever stands by outlives.
+            Err(error) if wait.told.is_none() => return Err(error.into()),
+            Err(_) => {}
+        }
+        let never = &mut |_: &Waiting| ControlFlow::Break(());
+        match PostgresStore::join(config, &variable, server_options(home, crash, on_lost)?, &name, never) {
+            Ok(seat) => {
+                refuse_mark(&seat, config)?;
+                return Ok(Entered::Joined(seat));
+            }
+            Err(error @ StoreError::Format { .. }) => return Err(error.into()),
+            Err(error) => tracing::debug!(%error, "this server has no seat yet"),
+        }
+        std::thread::sleep(ENTER_PAUSE);
+    }
+}
+
+/// The wait of a server for a database.
+struct Wait<'a, 'b> {
+    config: &'a PostgresConfig,
+    on_wait: &'a mut OnWait<'b>,
+    told: Option<String>,
+    holder_url: Option<ServerUrl>,
+    /// The number of commits when the database was last seen in the hands of another process.
+    watched: Option<u64>,
+}
+
+impl<'a, 'b> Wait<'a, 'b> {
+    fn of(config: &'a PostgresConfig, on_wait: &'a mut OnWait<'b>) -> Self {
+        Self { config, on_wait, told: None, holder_url: None, watched: None }
+    }
+
+    fn tell(&mut self, waiting: &Waiting) {
         // While the database does not answer, the server that worked may still do.
         if let Waiting::Holder { commits, .. } = waiting {
-            holder_url = url_of(waiting);
-            watched = Some(*commits);
+            self.holder_url = url_of(waiting);
+            self.watched = Some(*commits);
         }
-        let reason = reason(&config, waiting);
-        if told.as_ref() != Some(&reason) {
-            on_wait(&reason, holder_url.as_ref());
-            told = Some(reason);
+        let reason = reason(self.config, waiting);
+        if self.told.as_ref() != Some(&reason) {
+            (self.on_wait)(&reason, self.holder_url.as_ref());
+            self.told = Some(reason);
         }
-        ControlFlow::Continue(())
-    });
-    accepted(home, &config, opened?, watched)
+    }
 }
 
 /// Opens the files in a directory, which are made if they do not exist.
@@ -168,7 +256,7 @@ fn accepted(
     config: &PostgresConfig,
     store: PostgresStore,
     watched: Option<u64>,
-) -> fault::Result<Arc<dyn Store>> {
+) -> fault::Result<OwnedStore> {
     refuse_mark(&store, config)?;
     let known = DatabaseMemory::read(home)?;
     // The first use of a store commits its history below.
@@ -190,7 +278,9 @@ fn accepted(
     memory.write(home, known.as_ref())?;
     let keeper = MemoryKeeper::start(home, memory, history, commits)?;
     let open_files = |directory: &Path| Ok(Box::new(files(directory)?) as Box<dyn Store>);
-    Ok(Arc::new(ExportableStore::new(Arc::new(store), open_files, keeper)))
+    let store = Arc::new(store);
+    let seats = Arc::clone(&store);
+    Ok(OwnedStore { store: Arc::new(ExportableStore::new(store, open_files, keeper)), seats })
 }
 
 /// Notes a failover or a restore of the database since it was used before: its runs wait for a person then. Returns the
@@ -237,6 +327,13 @@ fn files_once_free(home: &Home, crash: &CrashPoints) -> Result<RedbStore, StoreE
             opened => return opened,
         }
     }
+}
+
+/// The options of a server, which has an address for others.
+fn server_options(home: &Home, crash: &CrashPoints, on_lost: &OnLost) -> fault::Result<PostgresOptions> {
+    let mut options = options(home, crash.hook(), on_lost);
+    options.holder.url = ServerSettings::read(home.path())?.server_url().map(|url| url.to_string());
+    Ok(options)
 }
 
 fn options(home: &Home, crash_hook: Option<CrashHook>, on_lost: &OnLost) -> PostgresOptions {

@@ -1,8 +1,9 @@
 //! The only place that names every concrete type: the machine's clock, the engine, models; and by `stores`, the store.
 
+use crate::cluster_store::{ClusterStore, OwnedStore};
 use crate::own_service::OwnService;
 use crate::project_models::ConfiguredModels;
-use crate::stores::{self, OnLost};
+use crate::stores::{self, Entered, Location, OnLost, Opened};
 use longhaul_api::upkeep::RestoreOptions;
 use longhaul_checkpoints::RunShareFactory;
 use longhaul_client::Client;
@@ -10,12 +11,13 @@ use longhaul_client::wire::{self, ForeignOwner};
 use longhaul_config::checkpoints::CheckpointConfig;
 use longhaul_config::memory::MemoryConfig;
 use longhaul_config::powers;
+use longhaul_config::server::ServerSettings;
 use longhaul_config::{Config, ServerUrl};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::memory::{Embedder, FullText, Hybrid, MemoryBackend, Ranking};
 use longhaul_core::project_models::ProjectModels;
 use longhaul_core::shared::RunShare;
-use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_core::store::{Batch, Key, Op, Seats, Store, Table};
 use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_graph_runner::GraphService;
@@ -33,10 +35,10 @@ use longhaul_redis::{RedisMemory, SharedRuns};
 use longhaul_security::audit::{AuditEvent, AuditLog};
 use longhaul_security::signing::Signer;
 use longhaul_server::socket;
-use longhaul_service::{Service, ServiceParts};
+use longhaul_service::{Cluster, Service, ServiceParts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Longest wait for an owner that does not answer: it may just be starting, or ending.
@@ -76,7 +78,7 @@ pub async fn open_or_lose(home: &Home, project: Option<&Path>, on_lost: OnLost) 
 
 /// Becomes the owner, as a server, once a command that is about to end has. Stands by while a process of another machine
 /// works with the database: `on_wait` is called with a clause about each new reason, and with the address of the server
-/// that works where it is known.
+/// that works where it is known. Where it works on runs for that one, `on_work` is called with its service.
 ///
 /// # Errors
 /// When the directory cannot be opened, or another process keeps it. A server does, and is not waited for.
@@ -84,21 +86,19 @@ pub async fn own_soon(
     home: &Home,
     on_lost: OnLost,
     mut on_wait: impl FnMut(&str, Option<&ServerUrl>) + Send + 'static,
+    on_work: impl FnOnce(&Arc<Service>) + Send,
 ) -> fault::Result<Client> {
     let asked = tokio::time::Instant::now();
     loop {
         if let Some(owned) = home.try_own()? {
-            return own_with(owned, CompileLimits::default(), move |owned, crash| {
-                owned.say_server();
-                let mut on_wait = |waits_for: &str, holder: Option<&ServerUrl>| {
-                    owned.say_standby(waits_for);
-                    on_wait(waits_for, holder);
-                };
-                let store = stores::stand_by(owned.home(), crash, &on_lost, &mut on_wait)?;
-                owned.say_server();
-                Ok(store)
-            })
-            .await;
+            owned.say_server();
+            let owned = Arc::new(owned);
+            let standing = Arc::clone(&owned);
+            let on_wait = move |waits_for: &str, holder: Option<&ServerUrl>| {
+                standing.say_standby(waits_for);
+                on_wait(waits_for, holder);
+            };
+            return own_as_server(owned, on_lost, on_wait, on_work).await;
         }
         home.refuse_second_server()?;
         if asked.elapsed() > OWNER_WAIT {
@@ -112,42 +112,139 @@ pub async fn own_soon(
     }
 }
 
+/// Becomes the owner as a server. With `[worker]` it works for the owner until then.
+async fn own_as_server(
+    owned: Arc<Owned>,
+    on_lost: OnLost,
+    mut on_wait: impl FnMut(&str, Option<&ServerUrl>) + Send + 'static,
+    on_work: impl FnOnce(&Arc<Service>) + Send,
+) -> fault::Result<Client> {
+    let (home, crash) = (owned.home().clone(), CrashPoints::from_environment());
+    let settings = ServerSettings::read(home.path())?.worker().cloned();
+    let compile = CompileLimits::default();
+    let config = match stores::location(&home)? {
+        Location::Database(config) if settings.is_some() => config,
+        Location::Database(_) | Location::Files => {
+            return own_with(owned, compile, move |owned, crash| {
+                let opened = stores::stand_by(owned.home(), crash, &on_lost, &|| false, &mut on_wait)?;
+                owned.say_server();
+                Ok(opened)
+            })
+            .await;
+        }
+    };
+    let (entering, lost) = (crash.clone(), Arc::clone(&on_lost));
+    let at = home.clone();
+    let (entered, mut on_wait) = tokio::task::spawn_blocking(move || {
+        let entered = stores::enter(&at, &config, &entering, &lost, &mut on_wait);
+        entered.map(|entered| (entered, on_wait))
+    })
+    .await??;
+    let seat = match entered {
+        Entered::Owns(opened) => {
+            owned.say_server();
+            return serve_own(owned, Opened::Database(opened), crash, compile).await;
+        }
+        Entered::Joined(seat) => seat,
+    };
+    let epoch = seat.epoch();
+    let store = Arc::new(ClusterStore::new(seat));
+    let cluster = cluster(&home, Arc::clone(&store) as Arc<dyn Seats>, Some(epoch))?;
+    let parts =
+        service_parts(Arc::clone(&owned), Arc::clone(&store) as Arc<dyn Store>, crash.clone(), compile, Some(cluster))?;
+    let (seed, service) = (parts.host.fresh_seed(), Arc::new(Service::new(parts)));
+    on_work(&service);
+    let mut working = tokio::spawn(Arc::clone(&service).work());
+    let (at, ending) = (home.clone(), Arc::clone(&service));
+    let leading = tokio::task::spawn_blocking(move || {
+        let is_ending = || ending.is_closing();
+        let Opened::Database(opened) = stores::stand_by(&at, &crash, &on_lost, &is_ending, &mut on_wait)? else {
+            bail!("[store] was removed from server.toml while this server stood by; start it again");
+        };
+        store.own(opened);
+        Ok::<_, Fault>(())
+    });
+    tokio::select! {
+        led = leading => led??,
+        // It ends by a defect alone, and a worker that replies to nobody must not keep its seat.
+        ended = &mut working => {
+            ended?;
+            bail!("the work for the server that leads ended; start this one again");
+        }
+    }
+    owned.say_server();
+    service.lead().await?;
+    working.await?;
+    let server = socket::serve(&home, Arc::clone(&service), seed)?;
+    Ok(Client::Own { service: Arc::new(OwnService(service)), server, home })
+}
+
+/// The servers that share a database, this one among them. `epoch` is the number of its claim on its seat, if it has one.
+fn cluster(home: &Home, seats: Arc<dyn Seats>, epoch: Option<u64>) -> fault::Result<Arc<Cluster>> {
+    let (place, settings) = (home.make_place()?, ServerSettings::read(home.path())?);
+    Ok(Arc::new(Cluster {
+        seats,
+        name: place.id,
+        host: place.host,
+        url: settings.server_url().map(|url| url.to_string()),
+        settings: Mutex::new(settings.worker().cloned()),
+        epoch,
+    }))
+}
+
 async fn own(owned: Owned, project: Option<&Path>, on_lost: OnLost) -> fault::Result<Client> {
     // The caps on compiling are the project's, where there is one that can be read.
     let compile = project
         .and_then(|project| Config::read(project).ok())
         .map_or_else(CompileLimits::default, |config| config.compile);
-    own_with(owned, compile, move |owned, crash| stores::open(owned.home(), crash, &on_lost)).await
+    own_with(Arc::new(owned), compile, move |owned, crash| stores::open(owned.home(), crash, &on_lost)).await
 }
 
 /// Opens the store by `open`, on a thread that may block, and serves it.
 async fn own_with(
-    owned: Owned,
+    owned: Arc<Owned>,
     compile: CompileLimits,
-    open: impl FnOnce(&Owned, &CrashPoints) -> fault::Result<Arc<dyn Store>> + Send + 'static,
+    open: impl FnOnce(&Owned, &CrashPoints) -> fault::Result<Opened> + Send + 'static,
 ) -> fault::Result<Client> {
-    let (home, crash) = (owned.home().clone(), CrashPoints::from_environment());
+    let crash = CrashPoints::from_environment();
     let opening = crash.clone();
-    let (owned, store) = tokio::task::spawn_blocking(move || {
+    let (owned, opened) = tokio::task::spawn_blocking(move || {
         opening.reach("store.before-open");
-        let store = open(&owned, &opening)?;
+        let opened = open(&owned, &opening)?;
         opening.reach("store.after-open");
-        Ok::<_, Fault>((owned, store))
+        Ok::<_, Fault>((owned, opened))
     })
     .await??;
-    let parts = service_parts(owned, store, crash, compile)?;
+    serve_own(owned, opened, crash, compile).await
+}
+
+/// Serves an opened store, which this process owns.
+async fn serve_own(
+    owned: Arc<Owned>,
+    opened: Opened,
+    crash: CrashPoints,
+    compile: CompileLimits,
+) -> fault::Result<Client> {
+    let home = owned.home().clone();
+    let (store, cluster) = match opened {
+        Opened::Files(store) => (store, None),
+        Opened::Database(OwnedStore { store, seats }) => (store, Some(cluster(&home, seats, None)?)),
+    };
+    let parts = service_parts(owned, store, crash, compile, cluster)?;
     let seed = parts.host.fresh_seed();
     let service = Arc::new(Service::new(parts));
+    service.lead().await?;
     let server = socket::serve(&home, Arc::clone(&service), seed)?;
     Ok(Client::Own { service: Arc::new(OwnService(service)), server, home })
 }
 
 /// Starts the engine over an open store, the parts of a service of a data directory.
 fn service_parts(
-    owned: Owned,
+    owned: Arc<Owned>,
     store: Arc<dyn Store>,
     crash: CrashPoints,
     compile: CompileLimits,
+    cluster: Option<Arc<Cluster>>,
 ) -> fault::Result<ServiceParts> {
     let home = owned.home().clone();
     // We hold the lock, so every check that left something here is over.
@@ -187,6 +284,7 @@ fn service_parts(
         shares: Arc::new(Backends),
         rememberer: Arc::new(rememberer),
         host,
+        cluster,
     })
 }
 
@@ -210,7 +308,9 @@ pub fn prepare_store(
     // Trees of a backup are here, and a run without one continues from its commits.
     for head in record::heads(&*store)? {
         record::forget_tree_place(&mut batch, &head.run);
+        record::forget_carried(&*store, &mut batch, &head.run)?;
     }
+    longhaul_workers::forget_all(&mut batch, &*store)?;
     let mut drop = |prefix: &str, what: &str| -> fault::Result<()> {
         let rows = store.scan(Table::States, &Key::of(prefix), None, usize::MAX)?;
         if !rows.is_empty() {

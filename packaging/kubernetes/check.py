@@ -2,12 +2,14 @@
 
 Reads the manifests of a directory, its own by default, and applies each of its `patches` to the resource that the patch
 names. Each resource has to fit the schemas of the oldest version that the manifests are for and of the newest one that
-there are schemas for, without a field that they do not know. Prints the resources of each file as JSON; the first fault
-is one line, and the exit code 1. Needs the packages of requirements.txt, and no cluster.
+there are schemas for, without a field that they do not know. The settings in a ConfigMap have to be TOML, and a worker
+needs the database that it shares; their keys are checked by the server. Prints the resources of each file as JSON; the
+first fault is one line, and the exit code 1. Needs Python 3.11, the packages of requirements.txt, and no cluster.
 """
 
 import json
 import sys
+import tomllib
 from pathlib import Path
 
 import kubernetes_validate
@@ -45,6 +47,7 @@ def main(directory):
         for resource in found:
             for version in (OLDEST, NEWEST):
                 check(path, resource, version)
+            check_settings(path, resource)
     shown = {str(path.relative_to(directory)): found for path, found in files.items()}
     print(json.dumps(shown, indent=1))
 
@@ -81,6 +84,21 @@ def check(path, resource, version):
         raise SystemExit(f"error: {path}: {name(resource)}: Kubernetes {version}: {place}: {error.message}")
     except kubernetes_validate.SchemaNotFoundError as error:
         raise SystemExit(f"error: {path}: {name(resource)}: {error.message}")
+
+
+def check_settings(path, resource):
+    """A server that cannot read its settings would end again and again."""
+    if resource["kind"] != "ConfigMap":
+        return
+    for key, text in (resource.get("data") or {}).items():
+        if not key.endswith(".toml"):
+            continue
+        try:
+            settings = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise SystemExit(f"error: {path}: {name(resource)}: {key}: {error}")
+        if "worker" in settings and "store" not in settings:
+            raise SystemExit(f"error: {path}: {name(resource)}: {key}: [worker] needs the database of [store]")
 
 
 if __name__ == "__main__":

@@ -365,6 +365,11 @@ pub fn interrupt(pid: u32) {
     signal(pid, rustix::process::Signal::INT);
 }
 
+/// SIGTERM, as a service manager sends it.
+pub fn terminate(pid: u32) {
+    signal(pid, rustix::process::Signal::TERM);
+}
+
 /// SIGSTOP: it sleeps until [`resume`].
 pub fn stop(pid: u32) {
     signal(pid, rustix::process::Signal::STOP);

@@ -76,6 +76,8 @@ fn the_manifests_fit_the_schemas_and_a_slip_in_one_is_one_line_with_its_place() 
     refuses("serviceName:", "serviceNames:", &[": spec: ", "serviceName"]);
     refuses("policy/v1\n", "policy/v2\n", &["PodDisruptionBudget", "policy/v2"]);
     refuses("  replicas: 3\n", "  replicas: 3\n  replicas: 3\n", &["`replicas` stands twice"]);
+    refuses("    [worker]\n", "    [worker\n", &["ConfigMap longhaul/longhaul", "server.toml: ", "line "]);
+    refuses("    [store]\n", "    [stores]\n", &["ConfigMap longhaul/longhaul", "[worker] needs", "[store]"]);
 }
 
 #[test]
@@ -101,6 +103,7 @@ fn the_settings_of_the_servers_are_what_the_program_reads_and_lead_to_the_databa
     let listen = "0.0.0.0:7717".parse().expect("an address");
     let settings = ServerSettings { listen, ..ServerSettings::read(folder.path()).expect("in order") };
     settings.check().expect("in order");
+    assert!(settings.worker().is_some(), "all servers work on runs");
     for name in ["longhaul", "longhaul.longhaul.svc", "longhaul.longhaul.svc.cluster.local", "localhost"] {
         assert!(settings.answers_to(name), "{name}");
     }

@@ -1,10 +1,12 @@
-//! A host in operation: resources, backups, state in PostgreSQL, audit, cleaning, the doctor, notifications and
-//! telemetry.
+//! A host in operation: resources, backups, state in PostgreSQL, several servers at work, audit, cleaning, the doctor,
+//! notifications and telemetry.
 
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../../crates/postgres/tests/support/server.rs"]
 mod postgres_server;
+#[path = "../../crates/postgres/tests/support/proxy.rs"]
+mod proxy;
 
 mod audit;
 mod backup;
@@ -14,9 +16,11 @@ mod kubernetes;
 mod notify;
 mod packaging;
 mod postgres;
+mod postgres_trees;
 mod resources;
 mod stored;
 mod telemetry;
+mod workers;
 
 use crate::common::lab::{Lab, Started};
 use serde_json::{Value, json};

@@ -6,6 +6,7 @@ use crate::common::{self, repository};
 use crate::{kubernetes, list, passing};
 use longhaul_config::server::ServerSettings;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -142,7 +143,7 @@ fn the_container_file_names_what_is_there() {
 #[test]
 fn the_settings_of_the_composed_servers_are_what_the_program_reads() {
     let composed = composed();
-    for name in ["alpha", "beta"] {
+    for name in ["alpha", "beta", "gamma"] {
         let service = &composed["services"][name];
         let source = service["configs"][0]["source"].as_str().expect("a name");
         let settings = composed["configs"][source]["content"].as_str().expect("settings");
@@ -150,7 +151,8 @@ fn the_settings_of_the_composed_servers_are_what_the_program_reads() {
         fs::write(folder.path().join("server.toml"), settings).expect("ours");
         let store = longhaul_config::server::store(folder.path()).expect("in order").expect("a database");
         let server = ServerSettings::read(folder.path()).expect("in order");
-        let url = server.server_url().expect("the other one forwards to it");
+        assert!(server.worker().is_some(), "{name} works on runs");
+        let url = server.server_url().expect("the others forward to it");
         assert_eq!(url.as_str(), format!("http://{name}:7717"));
         let password = &service["environment"][store.password_env.expect("a password")];
         assert_eq!(
@@ -192,13 +194,13 @@ fn the_composed_servers_name_what_is_there_and_have_data_directories_of_their_ow
         }
     }
     volumes.sort();
-    assert_eq!(volumes, ["alpha", "beta", "database"], "none is shared");
-    for server in ["alpha", "beta"] {
-        let server = &services[server];
+    assert_eq!(volumes, ["alpha", "beta", "database", "gamma"], "none is shared");
+    let mut ports = BTreeSet::new();
+    for name in ["alpha", "beta", "gamma"] {
+        let server = &services[name];
         assert_eq!((&server["image"], &server["restart"]), (&json!("longhaul"), &json!("on-failure")));
-        assert!(
-            server["ports"][0].as_str().is_some_and(|port| port.starts_with("127.0.0.1:") && port.ends_with(":7717"))
-        );
+        let port = server["ports"][0].as_str().expect("a port");
+        assert!(port.starts_with("127.0.0.1:") && port.ends_with(":7717"), "{name}: {port}");
+        assert!(ports.insert(port), "{name}: {port} is that of another one");
     }
-    assert_ne!(services["alpha"]["ports"], services["beta"]["ports"]);
 }

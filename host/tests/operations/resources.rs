@@ -94,6 +94,16 @@ fn history_is_kept_while_somebody_owns_the_data_directory() {
 }
 
 #[test]
+fn a_server_that_works_alone_says_how_to_have_another_one() {
+    let lab = Lab::empty();
+    let said = lab.run(&["workers"]).expect(0).stdout;
+    assert!(said.contains("no other server works on runs") && said.contains("[worker]"), "{said}");
+    let list = lab.json(&["workers"]);
+    assert!(list["items"].as_array().is_some_and(|all| all.iter().all(|one| one["is_leader"] == true)), "{list}");
+    assert_eq!(list["runs_waiting"], json!([]), "{list}");
+}
+
+#[test]
 fn a_run_for_which_there_is_no_room_waits_says_so_and_begins_when_there_is() {
     let lab = passing();
     set_resources(&lab, "[reserve]\nmemory_mb = 1000000000.0\n");

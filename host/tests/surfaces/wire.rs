@@ -214,6 +214,7 @@ fn rows(run: &str, approval: &str, task: &str, commit: &str) -> Vec<Row> {
         Row { at: "/items/0", ..row("/api/v1/graphs", "/api/v1/graphs", &["graph", "list"]) },
         Row { at: "/steps/0", ..row("/api/v1/graphs/{graph}", "/api/v1/graphs/answer", &["graph", "show", "answer"]) },
         Row { by: By::Shape, ..row("/api/v1/resources", "/api/v1/resources", &["ps"]) },
+        Row { by: By::Shape, ..row("/api/v1/workers", "/api/v1/workers", &["workers"]) },
         list("/api/v1/plugins", "/api/v1/plugins?limit=1000", &["plugin", "list"]),
         list("/api/v1/exec/sessions", "/api/v1/exec/sessions", &["exec", "--sessions"]),
     ]

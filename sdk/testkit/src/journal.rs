@@ -68,12 +68,12 @@ impl Journal for Listening {
     }
 
     async fn answer_with(&self, handle: EntryHandle, answer: String, also: Batch) -> Result<(), JournalError> {
+        if !also.is_empty() {
+            self.kept.commit(also).await?;
+        }
         // Entries count from 1.
         if let Some(made) = self.lock().get_mut((handle.entry as usize).wrapping_sub(1)) {
             made.answer = Some(answer.clone());
-        }
-        if !also.is_empty() {
-            self.kept.commit(also).await?;
         }
         self.recorder.answer(handle, answer).await
     }

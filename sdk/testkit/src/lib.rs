@@ -48,4 +48,4 @@ pub use kit::Kit;
 pub use scenario::{Scenario, ScenarioOutcome, run_scenarios, run_scenarios_named};
 pub use scene::Scene;
 pub use script::Script;
-pub use store::MemoryStore;
+pub use store::{MemoryStore, ProcessStore};

@@ -4,7 +4,7 @@ use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Op, Row, Store, StoreError, Table};
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Everything that a scene's plugin stores.
 #[derive(Debug, Default)]
@@ -91,5 +91,41 @@ impl Store for MemoryStore {
         batch.ops.into_iter().try_for_each(|op| next.apply(op))?;
         *data = next;
         Ok(())
+    }
+}
+
+/// A store as one of several processes has it: the others write between its reads and its commits.
+#[derive(Clone, Debug)]
+pub struct ProcessStore(Arc<MemoryStore>);
+
+impl ProcessStore {
+    /// One process's handle of a store.
+    #[must_use]
+    pub fn of(store: &Arc<MemoryStore>) -> Self {
+        Self(Arc::clone(store))
+    }
+}
+
+#[async_trait::async_trait]
+impl Store for ProcessStore {
+    fn get(&self, table: Table, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+        self.0.get(table, key)
+    }
+
+    fn scan(&self, table: Table, prefix: &Key, after: Option<&[u8]>, limit: usize) -> Result<Vec<Row>, StoreError> {
+        self.0.scan(table, prefix, after, limit)
+    }
+
+    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.0.blob(digest)
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        tokio::task::yield_now().await;
+        self.0.commit(batch).await
+    }
+
+    fn is_shared(&self) -> bool {
+        self.0.is_shared()
     }
 }

@@ -347,6 +347,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-security",
             "longhaul-telemetry",
             "longhaul-toolbox",
+            "longhaul-workers",
             "longhaul-worktree",
         ],
     ),
@@ -378,6 +379,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("longhaul-tools", &["longhaul-core", "longhaul-sandbox", "longhaul-worktree"]),
+    ("longhaul-workers", &["longhaul-api", "longhaul-core"]),
     ("longhaul-worktree", &["longhaul-core", "longhaul-judge", "longhaul-sandbox"]),
     ("xtask", &["longhaul-build"]),
 ];

@@ -48,6 +48,8 @@ pub struct Overview {
     pub models: Vec<String>,
     /// The checks, one line each.
     pub checks: Vec<String>,
+    /// The conditions of its turn that differ from the usual ones, one line each: labels of servers, and a priority.
+    pub turn: Vec<String>,
     /// The features that the goal's file lists, one line each. None: a planner asks a model for them.
     pub features: Option<Vec<String>>,
     /// The further needs of a run, one line each, of a project without a goal, which was checked for asks. None: the

@@ -24,6 +24,7 @@
 //! | `agents.rs` | agents, schedules and tasks |
 //! | `graphs.rs`, `graph_output.rs` | graphs of steps of code, and their output while they run |
 //! | `resources.rs` | what is used of the machine |
+//! | `workers.rs` | the servers that work on runs of one store |
 //! | `security.rs`, `tokens.rs` | the audit log, trust, grants, and tokens for HTTP |
 //! | `upkeep.rs` | backup, check and collection of a data directory |
 //! | `wire.rs` | the published form of each resource: `--json`, HTTP and MCP |
@@ -51,3 +52,4 @@ pub mod tokens;
 pub mod trajectories;
 pub mod upkeep;
 pub mod wire;
+pub mod workers;

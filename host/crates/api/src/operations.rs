@@ -1,6 +1,7 @@
 //! The operations of the service, each declared once.
 //!
-//! A declaration by `operations!` names the method, its request, its response and its [`Handling`]. From it follow:
+//! A declaration by `operations!` names the method, its request, its response, its [`Handling`], and the run that it has
+//! to be carried out beside, if there is one. From it follow:
 //!
 //! | what | for whom |
 //! |---|---|
@@ -48,7 +49,7 @@ use crate::run_lists::{CountRuns, ListInterrupted, ListRunPage, RunCounts, RunPa
 use crate::runs::{
     AbandonRun, AffectedRun, AnswerRun, ArchiveRun, AskRequest, BeginRun, CancelTask, CarriedInvocation, CommitLog,
     CostList, ListCommits, ListCosts, ListRuns, PauseRun, RereadGoal, RereadOutcome, ResumeRun, RevertOutcome,
-    RevertRun, RunList, ShowRun, Status, SteerRun, TakeBackAnswer,
+    RevertRun, RunList, RunSubject, ShowRun, Status, SteerRun, TakeBackAnswer,
 };
 use crate::security::{
     DistrustProject, ExpectTrust, GrantUsage, IdentifyProject, JoinProject, ListAudit, ListCheckouts, ListTrusted,
@@ -57,6 +58,7 @@ use crate::security::{
 use crate::tokens::{AddToken, ListTokens, NewToken, RemoveToken, TokenList};
 use crate::trajectories::{AnnotateTrajectory, ListTrajectories, ShowTrajectory, Trajectory};
 use crate::upkeep::{CheckStore, GcOptions, GcReport, WriteBackup, WrittenArchive};
+use crate::workers::{ListWorkers, WorkerList};
 use longhaul_approval::Approval;
 use longhaul_core::decision::DecisionHit;
 use longhaul_core::event::RunEvent;
@@ -89,6 +91,12 @@ pub trait Operation: Clone + Serialize + DeserializeOwned + Send + Sync + 'stati
     /// The paths of the request that must be absolute, and that no later code checks.
     fn paths(&self) -> Vec<&Path> {
         Vec::new()
+    }
+
+    /// The run beside which the operation is carried out: where it is at work, since its rows are written there alone,
+    /// and its tree and its branch are there. None: any service on the same store carries it out.
+    fn run(&self) -> Option<RunSubject> {
+        None
     }
 
     /// Has a service carry it out.
@@ -167,15 +175,17 @@ fn not_understood(error: serde_json::Error) -> Fault {
     Fault::msg(format!("the call is not understood ({error}); {OTHER_VERSIONS}"))
 }
 
-/// Declares the operations of one resource. After the response stands the [`Handling`], and, for a request with paths, the
-/// function that lists them.
+/// Declares the operations of one resource. After the response stands the [`Handling`]; then, for a request with paths,
+/// the function that lists them; then, for an operation that is carried out beside a run, the case of [`RunSubject`] and
+/// the field of the request that it is made of.
 macro_rules! operations {
     (
         $(#[$trait_meta:meta])*
         pub trait $resource:ident {
             $(
                 $(#[$meta:meta])*
-                fn $method:ident($request:ty) -> $response:ty, $handling:ident $(, paths $paths:path)?;
+                fn $method:ident($request:ty) -> $response:ty, $handling:ident
+                    $(, paths $paths:path)? $(, run $subject:ident($field:ident))?;
             )+
         }
     ) => {
@@ -201,6 +211,11 @@ macro_rules! operations {
             /// The names of these operations.
             const NAMES: &'static [&'static str] = &[$(stringify!($method)),+];
 
+            /// The operations of these that are carried out beside a run, each with the case of its [`RunSubject`].
+            #[cfg(test)]
+            const BESIDE_A_RUN: &'static [(&'static str, &'static str)] =
+                &[$($((stringify!($method), stringify!($subject)),)?)+];
+
             /// The handler of the operation of a name, if it is one of these.
             fn handler<T: Transport>(name: &str) -> Option<Handler<T>> {
                 match name {
@@ -223,6 +238,12 @@ macro_rules! operations {
                 $(
                     fn paths(&self) -> Vec<&Path> {
                         $paths(self)
+                    }
+                )?
+
+                $(
+                    fn run(&self) -> Option<RunSubject> {
+                        Some(RunSubject::$subject(self.$field.clone()))
                     }
                 )?
 
@@ -269,6 +290,14 @@ operations! {
         fn end_child(EndChild) -> ChildEnd, Repeat;
         /// All runs summed up, in the text format of Prometheus.
         fn metrics(ReadMetrics) -> MetricsText, Repeat;
+    }
+}
+
+operations! {
+    /// The servers that work on runs of the same store.
+    pub trait WorkerOperations {
+        /// The servers by name with their runs, and the runs that wait for one of them.
+        fn workers(ListWorkers) -> WorkerList, Look;
     }
 }
 
@@ -328,7 +357,7 @@ operations! {
         /// One trajectory with its messages.
         fn trajectory(ShowTrajectory) -> Trajectory, Repeat;
         /// Rate or correct a trajectory.
-        fn annotate_trajectory(AnnotateTrajectory) -> Trajectory, Repeat;
+        fn annotate_trajectory(AnnotateTrajectory) -> Trajectory, Repeat, run Run(run);
     }
 }
 
@@ -352,9 +381,9 @@ operations! {
         /// One approval.
         fn approval(ShowApproval) -> Approval, Look;
         /// Answer an approval.
-        fn answer_approval(AnswerApproval) -> ApprovalOutcome, Repeat;
+        fn answer_approval(AnswerApproval) -> ApprovalOutcome, Repeat, run Approval(id);
         /// Revoke a rule of a run.
-        fn revoke_rule(RevokeRule) -> AffectedRun, Repeat;
+        fn revoke_rule(RevokeRule) -> AffectedRun, Repeat, run Run(run);
     }
 }
 
@@ -366,11 +395,11 @@ operations! {
         /// The runs on the shared server of a project.
         fn shared_checkpoints(ListShared) -> CheckpointList, Repeat, paths ListShared::paths;
         /// A snapshot of a run or a part of it, also while a process works on it.
-        fn checkpoint(ShowCheckpoint) -> CheckpointDocument, Repeat;
+        fn checkpoint(ShowCheckpoint) -> CheckpointDocument, Repeat, run Checkpoint(key);
         /// A signed snapshot of a run, or of the part of one agent.
-        fn export_checkpoint(ExportCheckpoint) -> CheckpointDocument, Repeat;
+        fn export_checkpoint(ExportCheckpoint) -> CheckpointDocument, Repeat, run Checkpoint(key);
         /// Save a snapshot in the data directory.
-        fn save_checkpoint(SaveCheckpoint) -> CheckpointList, Repeat;
+        fn save_checkpoint(SaveCheckpoint) -> CheckpointList, Repeat, run Checkpoint(key);
         /// A saved snapshot.
         fn saved_checkpoint(ShowSaved) -> CheckpointDocument, Repeat;
         /// Import a run from a snapshot.
@@ -508,29 +537,29 @@ operations! {
         /// One run with its details.
         fn run_status(ShowRun) -> Status, Look;
         /// Give guidance to the agents at work, which read it at their next step.
-        fn steer_run(SteerRun) -> AffectedRun, Repeat;
+        fn steer_run(SteerRun) -> AffectedRun, Repeat, run Run(run);
         /// Stop the work on one task or feature. A resume continues it.
-        fn cancel_task(CancelTask) -> AffectedRun, Repeat;
+        fn cancel_task(CancelTask) -> AffectedRun, Repeat, run Run(run);
         /// Resume a run.
-        fn resume_run(ResumeRun) -> AffectedRun, Repeat;
+        fn resume_run(ResumeRun) -> AffectedRun, Repeat, run Run(run);
         /// Read the goal's file of a run again: features are added, changed and dropped; unchanged passing ones stay.
-        fn reread_goal(RereadGoal) -> RereadOutcome, Repeat;
+        fn reread_goal(RereadGoal) -> RereadOutcome, Repeat, run Run(run);
         /// Pause a run: start no new work, and stop the work in progress, which continues from its journal later.
-        fn pause_run(PauseRun) -> AffectedRun, Repeat;
+        fn pause_run(PauseRun) -> AffectedRun, Repeat, run Run(run);
         /// Abandon a run.
-        fn abandon_run(AbandonRun) -> AffectedRun, Repeat;
+        fn abandon_run(AbandonRun) -> AffectedRun, Repeat, run Run(run);
         /// Archive a run that does not work or wait, or take it back. An archived run keeps all that it has.
-        fn archive_run(ArchiveRun) -> AffectedRun, Repeat;
+        fn archive_run(ArchiveRun) -> AffectedRun, Repeat, run Run(run);
         /// Answer a question of a run.
-        fn answer_run(AnswerRun) -> AffectedRun, Repeat;
+        fn answer_run(AnswerRun) -> AffectedRun, Repeat, run Run(run);
         /// Withdraw the answer to a question about an effect, as long as no work used it.
-        fn take_back_answer(TakeBackAnswer) -> AffectedRun, Repeat;
+        fn take_back_answer(TakeBackAnswer) -> AffectedRun, Repeat, run Run(run);
         /// Go back to an earlier commit of a run that no process works on.
-        fn revert_run(RevertRun) -> RevertOutcome, Repeat;
+        fn revert_run(RevertRun) -> RevertOutcome, Repeat, run Run(run);
         /// The commits of a run, the newest first.
-        fn commit_log(ListCommits) -> CommitLog, Repeat;
+        fn commit_log(ListCommits) -> CommitLog, Repeat, run Run(run);
         /// The files that a commit of a run changed, with their changed lines.
-        fn commit_diff(ShowCommit) -> CommitDiff, Repeat;
+        fn commit_diff(ShowCommit) -> CommitDiff, Repeat, run Run(run);
     }
 }
 
@@ -538,21 +567,21 @@ operations! {
     /// The features of a run, and the proposals of its agents.
     pub trait FeatureOperations {
         /// Add a feature.
-        fn add_feature(AddFeature) -> AffectedRun, Repeat;
+        fn add_feature(AddFeature) -> AffectedRun, Repeat, run Run(run);
         /// Replace the definition of a feature.
-        fn edit_feature(EditFeature) -> AffectedRun, Repeat;
+        fn edit_feature(EditFeature) -> AffectedRun, Repeat, run Run(run);
         /// Drop a feature from the run.
-        fn drop_feature(DropFeature) -> AffectedRun, Repeat;
+        fn drop_feature(DropFeature) -> AffectedRun, Repeat, run Run(run);
         /// Run the checks of passing features again.
-        fn recheck_features(RecheckFeatures) -> RecheckOutcome, Repeat;
+        fn recheck_features(RecheckFeatures) -> RecheckOutcome, Repeat, run Run(run);
         /// The kept work of a failing feature, or of a revert.
         fn kept_work(ShowKept) -> KeptWork, Repeat;
         /// The proposals of the agents of a run, the oldest first.
         fn proposals(ListProposals) -> Vec<Proposal>, Repeat;
         /// Accept a proposal and carry it out.
-        fn accept_proposal(AcceptProposal) -> AffectedRun, Repeat;
+        fn accept_proposal(AcceptProposal) -> AffectedRun, Repeat, run Run(run);
         /// Reject a proposal.
-        fn reject_proposal(RejectProposal) -> AffectedRun, Repeat;
+        fn reject_proposal(RejectProposal) -> AffectedRun, Repeat, run Run(run);
     }
 }
 
@@ -590,6 +619,7 @@ pub trait Api:
     + SecurityOperations
     + TokenOperations
     + TrajectoryOperations
+    + WorkerOperations
 {
 }
 
@@ -609,7 +639,8 @@ impl<
         + ScheduleOperations
         + SecurityOperations
         + TokenOperations
-        + TrajectoryOperations,
+        + TrajectoryOperations
+        + WorkerOperations,
 > Api for S
 {
 }
@@ -633,6 +664,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
         <dyn SecurityOperations>::NAMES,
         <dyn TokenOperations>::NAMES,
         <dyn TrajectoryOperations>::NAMES,
+        <dyn WorkerOperations>::NAMES,
     ];
     resources.into_iter().flatten().copied()
 }
@@ -655,4 +687,8 @@ pub fn handler<T: Transport>(name: &str) -> Option<Handler<T>> {
         .or_else(|| <dyn SecurityOperations>::handler(name))
         .or_else(|| <dyn TokenOperations>::handler(name))
         .or_else(|| <dyn TrajectoryOperations>::handler(name))
+        .or_else(|| <dyn WorkerOperations>::handler(name))
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,17 @@ pub enum RunRef {
     NewestIn(PathBuf),
 }
 
+/// The run that an operation is about, as its request names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunSubject {
+    /// The run itself.
+    Run(RunRef),
+    /// The key of a checkpoint: `RUN`, or `RUN:PART`.
+    Checkpoint(String),
+    /// The id of an approval, or a unique beginning of it. Its run is that of the call that it is about.
+    Approval(String),
+}
+
 /// Start a run of a project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BeginRun {

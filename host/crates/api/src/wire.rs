@@ -35,6 +35,7 @@
 //! | `wire/security.rs` | the audit log, and the trust in files and signers |
 //! | `wire/training.rs` | trajectories in the formats of training tools |
 //! | `wire/usage.rs` | usage of runs, and the caps on it |
+//! | `wire/workers.rs` | the servers that work on runs of one store |
 
 pub mod agents;
 pub mod approvals;
@@ -62,6 +63,7 @@ pub mod secrets;
 pub mod security;
 pub mod training;
 pub mod usage;
+pub mod workers;
 
 use serde::Serialize;
 

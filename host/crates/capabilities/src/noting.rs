@@ -1,9 +1,10 @@
 //! Locks for keys of memory while a fact is noted.
 //!
-//! A note keeps the one that it replaces, so it is read before it is written. Two concurrent notes under one key would
-//! each keep the note before both, and one of them would be lost without a trace. Within this process a key has one of
-//! a few locks; between processes a backend compares, see
-//! [`MemoryBackend::replace`](longhaul_core::memory::MemoryBackend::replace).
+//! A note keeps the one that it replaces, so it is read before it is written. Of two concurrent notes under one key, one
+//! would be lost without a trace if nothing compared: a backend does, see
+//! [`MemoryBackend::replace`](longhaul_core::memory::MemoryBackend::replace), and one of the two is made again. Within
+//! this process a key has one of a few locks, which saves those attempts, and is all that there is for a backend that
+//! cannot compare.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

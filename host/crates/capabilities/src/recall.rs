@@ -3,8 +3,9 @@
 //! An entry is stored as a note: with its author, its run and invocation, and the lowest trust of any text that the
 //! agent had read by then. Recalled text counts as read too: an agent that notes a web page's text again after finding
 //! it here notes text of the web. If the backend is the store itself, a note and the entry of the journal are one
-//! transaction; elsewhere the note is put first, and put again after a kill, which changes nothing. An unavailable
-//! backend ends the attempt, like an unavailable model; a backend's refusal is an answer.
+//! transaction; elsewhere the note is put first, and put again after a kill, which changes nothing. A fact replaces the
+//! one that it was made from and no other: where another process noted the key meanwhile, it is made again. An
+//! unavailable backend ends the attempt, like an unavailable model; a backend's refusal is an answer.
 
 use crate::ctx::Ctx;
 use crate::noting::turns;
@@ -12,9 +13,9 @@ use crate::stop::Stop;
 use longhaul_bindings::imports::recall::{self, RecallError, Remembered, Tier};
 use longhaul_bindings::types::LimitHit as BoundLimit;
 use longhaul_core::counted::{CountReservation, CountedKind};
-use longhaul_core::journal::{EffectClass, EntryHandle};
-use longhaul_core::memory::{MemoryEntry, MemoryError, MemoryHit, MemoryNote, Trust};
-use longhaul_core::store::Batch;
+use longhaul_core::journal::{EffectClass, EntryHandle, JournalError};
+use longhaul_core::memory::{MemoryEntry, MemoryError, MemoryHit, MemoryNote, StagedEntry, Trust};
+use longhaul_core::store::{Batch, StoreError, Table};
 use longhaul_core::{LimitHit, Outage};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ enum Answer<T> {
     Fine(T),
 }
 
-/// Attempts to rebuild a note because another machine noted the same key meanwhile.
+/// Attempts at a note while other processes note the same key. Each one that fails is another's that did not.
 const NOTED_MAX: u32 = 20;
 
 /// Recalled memory. A journal of an earlier version does not record its trust.
@@ -118,53 +119,72 @@ impl Ctx {
         found
     }
 
+    /// Stores a note and the answer about it.
     async fn keep_note(&mut self, handle: EntryHandle, tier: Tier, key: &str, value: &str) -> Result<Answer<()>, Stop> {
         let namespace = self.namespace(tier);
-        // Held until it is durable: another note of the key replaces this one, and must find it there.
+        // Held until it is durable: another note of the key by this process replaces this one, and finds it there.
         let _turn = turns(&namespace, [key]).await;
-        match self.put_note(tier, &namespace, key, value).await {
-            Ok((batch, room)) => self.answer_with(handle, Answer::Fine(()), room.counted(batch)).await,
+        let note = match self.note(value) {
+            Ok(note) => note,
             Err(error) => {
                 let answer = answered(Err(error))?;
-                self.answer(handle, answer).await
+                return self.answer(handle, answer).await;
+            }
+        };
+        for _ in 0..NOTED_MAX {
+            let (batch, room) = match self.put_note(tier, &namespace, key, &note).await {
+                Ok(Some(kept)) => kept,
+                Ok(None) => continue,
+                Err(error) => {
+                    let answer = answered(Err(error))?;
+                    return self.answer(handle, answer).await;
+                }
+            };
+            match self.answer_with(handle.clone(), Answer::Fine(()), room.counted(batch)).await {
+                Err(Stop::Journal(JournalError::Store(StoreError::Conflict { table: Table::Memory, .. }))) => {}
+                kept => return kept,
             }
         }
+        let reason = format!("others note `{key}` all the time");
+        Err(Stop::Unavailable(Outage { reason, retry_after_ms: None }))
     }
 
-    /// Stores a note, or returns the batch that stores it. A run may change its own notes freely; a fact of the project
-    /// that contradicts an earlier one is stored with that one beside it.
+    fn note(&self, value: &str) -> Result<MemoryNote, MemoryError> {
+        let value = serde_json::from_str(value).map_err(|error| MemoryError::Invalid(error.to_string()))?;
+        let (run, now_ms) = (self.invocation.run(), self.services.clock.now_ms());
+        Ok(MemoryNote::new(value, &self.scope.plugin, run.as_str(), self.invocation.action(), self.heard, now_ms))
+    }
+
+    /// Stores a note, or returns the batch that stores it; none if another process noted the key meanwhile. A run may
+    /// change its own notes freely, since no other process writes them; a fact of the project that contradicts an
+    /// earlier one is stored with that one beside it.
     async fn put_note(
         &mut self,
         tier: Tier,
         namespace: &str,
         key: &str,
-        value: &str,
-    ) -> Result<(Batch, CountReservation), MemoryError> {
-        let value = serde_json::from_str(value).map_err(|error| MemoryError::Invalid(error.to_string()))?;
-        let (run, now_ms) = (self.invocation.run(), self.services.clock.now_ms());
+        note: &MemoryNote,
+    ) -> Result<Option<(Batch, CountReservation)>, MemoryError> {
         let memory = Arc::clone(&self.services.memory);
-        let note =
-            MemoryNote::new(value, &self.scope.plugin, run.as_str(), self.invocation.action(), self.heard, now_ms);
-        for _ in 0..NOTED_MAX {
-            let before = memory.get(namespace, key).await?;
-            let over = before.as_ref().filter(|_| tier == Tier::Episodic).map(MemoryNote::read);
-            let entry = note.clone().over(over).entry(key, Vec::new(), None);
-            let bytes = |entry: &MemoryEntry| (entry.key.len() + entry.value.len()) as u64;
-            let room = self.room(CountedKind::Memory, bytes(&entry), before.as_ref().map(bytes)).await;
-            let room = room.map_err(|error| MemoryError::Failed(error.to_string()))?.map_err(MemoryError::Limit)?;
-            if let Some(batch) = memory.staged(namespace, &entry)? {
-                return Ok((batch, room));
+        let before = memory.get(namespace, key).await?;
+        let over = before.as_ref().filter(|_| tier == Tier::Episodic).map(MemoryNote::read);
+        let entry = note.clone().over(over).entry(key, Vec::new(), None);
+        let bytes = |entry: &MemoryEntry| (entry.key.len() + entry.value.len()) as u64;
+        let room = self.room(CountedKind::Memory, bytes(&entry), before.as_ref().map(bytes)).await;
+        let room = room.map_err(|error| MemoryError::Failed(error.to_string()))?.map_err(MemoryError::Limit)?;
+        if tier == Tier::Working {
+            let staged = memory.staged(namespace, &entry)?;
+            if staged.is_none() {
+                memory.put(namespace, entry).await?;
             }
-            let kept = match tier {
-                Tier::Working => memory.put(namespace, entry).await.map(|()| true)?,
-                Tier::Episodic => memory.replace(namespace, before.as_ref(), entry).await?,
-            };
-            if kept {
-                return Ok((Batch::new(), room));
-            }
+            return Ok(Some((staged.unwrap_or_default(), room)));
         }
-        let reason = format!("others note `{key}` all the time");
-        Err(MemoryError::Unavailable(Outage { reason, retry_after_ms: None }))
+        let batch = match memory.staged_replace(namespace, before.as_ref(), &entry)? {
+            StagedEntry::Rows(batch) => Some(batch),
+            StagedEntry::Changed => None,
+            StagedEntry::Elsewhere => memory.replace(namespace, before.as_ref(), entry).await?.then(Batch::new),
+        };
+        Ok(batch.map(|batch| (batch, room)))
     }
 
     async fn search_tiers(&mut self, query: &str, limit: u32) -> Result<Recalled<Vec<Remembered>>, MemoryError> {

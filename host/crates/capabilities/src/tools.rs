@@ -17,7 +17,7 @@ use longhaul_core::memory::Trust;
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::supervisor::{InvocationTotals, Supervisor, UsageDelta};
 use longhaul_core::text::truncate;
-use longhaul_core::tool::{ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
+use longhaul_core::tool::{EffectRows, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification};
 use longhaul_core::{Clock, Denial, Digest, InvocationId, LimitHit, Outage};
 use std::sync::Arc;
 
@@ -248,7 +248,7 @@ impl Doer {
             JournalReply::Go(handle) => self.go(handle, class, &call).await?,
             JournalReply::Verify(handle, prepared) => self.verify(handle, &call, &prepared).await?,
         };
-        let answer = self.keep(handle, bounded(answer, self.output_bytes_max)).await?;
+        let answer = self.keep(handle, class, &call, bounded(answer, self.output_bytes_max)).await?;
         Ok((answer, Some(self.clock.now_ms().saturating_sub(begun_ms))))
     }
 
@@ -321,12 +321,22 @@ impl Doer {
         JournalError::Parked(self.journal.question(handle, why)).into()
     }
 
-    async fn keep(&self, handle: EntryHandle, answer: Answer) -> Result<Answer, Stop> {
+    async fn keep(
+        &self,
+        handle: EntryHandle,
+        class: EffectClass,
+        call: &ToolCall,
+        answer: Answer,
+    ) -> Result<Answer, Stop> {
         let text = serde_json::to_string(&answer).map_err(|error| Stop::Broken(error.to_string()))?;
         // The caller reports its tool's usage; this is the row that is stored with the answer.
         let more = UsageDelta { stored_bytes: text.len() as u64, ..UsageDelta::default() };
         let mut also = self.supervisor.spent(&self.invocation, InvocationTotals::default(), more);
         also.ops.extend(kept_long(&answer, self.keeps_long).ops);
+        // A failed call may have had an effect as well.
+        let EffectRows { batch, held: _until_stored } =
+            self.tools.settle(call, class).await.map_err(JournalError::Store)?;
+        also.ops.extend(batch.ops);
         self.journal.answer_with(handle, text, also).await?;
         Ok(answer)
     }

@@ -284,6 +284,10 @@ fn disowned(rows: TableRows, snapshot: &Snapshot) -> fault::Result<TableRows> {
         if table == Table::States && key == record::archived_key(run) {
             continue;
         }
+        // The trees are those of the snapshot, whatever a store had of others.
+        if table == Table::States && record::is_carried(run, key.as_bytes()) {
+            continue;
+        }
         owned.push((table, key, value));
     }
     Ok(owned)

@@ -61,7 +61,7 @@ pub async fn reread(context: &Context, run: RunRef, is_for_programs: bool) -> fa
 }
 
 fn show(overview: &Overview) {
-    let Overview { project, parts, models, checks, features, run_needs } = overview;
+    let Overview { project, parts, models, checks, turn, features, run_needs } = overview;
     match run_needs {
         Some(_) => outln!("{project}: nothing is wrong; it has no goal, and this would answer `longhaul ask`"),
         None => outln!("{project}: nothing is wrong; this would run"),
@@ -76,6 +76,7 @@ fn show(overview: &Overview) {
         ("parts", parts),
         ("models", models),
         ("checks", checks),
+        ("turn", turn),
         ("features", &planned),
         ("a run would need more", &needs),
     ];

@@ -151,6 +151,8 @@ pub(super) enum Command {
     Ps(ps::PsArgs),
     /// Show the same as `ps`, refreshed until `q` or Ctrl-C.
     Top(ps::TopArgs),
+    /// List the servers that work on runs of the same database, with their runs, and the runs that wait for one.
+    Workers,
     /// Print metrics of all runs as text for Prometheus.
     Metrics,
     /// Report a run: features, commits, usage by agent, caps, and events in order of time.

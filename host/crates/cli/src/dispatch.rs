@@ -11,7 +11,7 @@ use super::{
     agent, answer, approvals, ask, audit, backup, check, checkpoint, conform, decisions, detect, diff, do_prompt,
     doctor, exec, features, follow, gc, grant_args, graph, log, mcp, memory, merge, models, onboard, owner, packages,
     plugin, project, ps, report, revert, runs, runtimes, schedule, schema, secrets, show, skill, store, token,
-    trajectories, trust,
+    trajectories, trust, workers,
 };
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{AbandonRun, BeginRun, PauseRun, ResumeRun};
@@ -71,6 +71,7 @@ pub(super) async fn run(command: Command, context: &Context) -> fault::Result<Ex
         Command::Runs(args) => runs::run(context, args).await,
         Command::Ps(args) => ps::ps(context, args).await,
         Command::Top(args) => ps::top(context, args).await,
+        Command::Workers => workers::run(context).await,
         Command::Metrics => show::metrics(context).await,
         Command::Report(args) => report::run(context, args).await,
         Command::Journal { run, invocation, after } => {

@@ -70,6 +70,7 @@ mod store;
 mod token;
 mod trust;
 mod welcome;
+mod workers;
 
 // Parts that several commands share.
 mod code_file;

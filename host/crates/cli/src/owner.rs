@@ -56,6 +56,13 @@ pub trait Owner: Send + Sync {
         on_standby: StandbyNotice,
     ) -> fault::Result<Client>;
 
+    /// Ends the work of a server that stands by: its runs stop once what is on its way has ended, and others go on with
+    /// them at once.
+    async fn end_work(&self);
+
+    /// Takes over `[worker]` of changed settings, while this server stands by.
+    fn set_worker(&self, settings: &ServerSettings);
+
     /// Starts the HTTP server, the recovery of interrupted runs and the scheduler, over a client of this process.
     async fn serve(&self, client: &Client, start: ServerStart) -> fault::Result<Box<dyn RunningServer>>;
 

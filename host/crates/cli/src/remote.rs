@@ -119,6 +119,7 @@ fn work_here(command: &Command) -> Option<&'static str> {
         | Command::Runs(_)
         | Command::Ps(_)
         | Command::Top(_)
+        | Command::Workers
         | Command::Metrics
         | Command::Report(_)
         | Command::Journal { .. }

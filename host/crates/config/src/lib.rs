@@ -19,6 +19,7 @@
 //! | `powers.rs` | the powers of a configuration |
 //! | `template.rs` | the configuration of a new project |
 //! | `server.rs`, `resources.rs` | the files of a data directory |
+//! | `worker.rs`, `labels.rs` | `[worker]` of a server, and the names of labels |
 //! | `server_url.rs` | the address by which servers of one database reach each other |
 
 pub mod asks;
@@ -26,6 +27,7 @@ pub mod checkpoints;
 mod evidence;
 mod file;
 mod grant;
+mod labels;
 mod limits;
 pub mod memory;
 pub mod notify;
@@ -45,6 +47,7 @@ mod tables;
 pub mod template;
 pub mod toml_text;
 pub mod tools;
+mod worker;
 
 pub use file::{CONFIG_BYTES_MAX, FILE, of_config};
 pub use grant::grants;

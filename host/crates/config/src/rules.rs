@@ -6,10 +6,10 @@
 use crate::limits::overlaid;
 use crate::notify::NotifyConfig;
 use crate::part::PluginConfig;
-use crate::tables::Config;
+use crate::tables::{Config, PRIORITY_MAX};
 use crate::tools::mcp::tool_name;
 use crate::tools::{approval, built_in};
-use crate::{quarantine, secrets, toml_text};
+use crate::{labels, quarantine, secrets, toml_text};
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::packages::PACKAGES_MAX;
 use longhaul_harness::{HarnessLimits, Strategy, route};
@@ -36,6 +36,8 @@ impl Config {
         found.at("agents", self.check_agents());
         found.at("ask", self.check_ask());
         found.at("run.contract_by", self.check_contract());
+        found.at("run.labels_needed", labels::check("[run] labels_needed", &self.run.labels_needed));
+        found.at("run.priority", self.check_priority());
         found.at("agents", self.check_categories());
         found.at("notify", self.notify.as_ref().map_or(Ok(()), NotifyConfig::check));
         // The environment is read when something is to be sent.
@@ -77,6 +79,13 @@ impl Config {
 
     fn check_contract(&self) -> fault::Result<()> {
         self.run.contract_by.as_ref().map_or(Ok(()), |name| named("[run] contract_by", "agents", name, &self.agents))
+    }
+
+    fn check_priority(&self) -> fault::Result<()> {
+        match self.run.priority.filter(|priority| *priority > PRIORITY_MAX) {
+            Some(priority) => bail!("[run] priority is {priority}; write a number from 0 to {PRIORITY_MAX}"),
+            None => Ok(()),
+        }
     }
 
     fn check_server(&self, name: &str, server: &McpConfig) -> fault::Result<()> {
@@ -242,6 +251,25 @@ mod tests {
         check("[context]\nfull_percent_max = 0", "[context]: full_percent_max is 0; take 1 to 100");
         check("[agents.code.context]\nfull = 1", "[agents.code.context]: unknown field `full`");
         check("[agents.code.context]\nreset_percent_max = 80", "[agents.code.context]: compact_percent_max is 40");
+    }
+
+    #[test]
+    fn a_run_names_labels_and_a_priority_or_has_the_usual_ones() {
+        let run = |more: &str| Config::parse(&format!("{SMALL}{more}")).expect(more).run;
+        assert_eq!((run("").labels_needed(), run("").priority()), (&[][..], 4));
+        let named = run("[run]\nlabels_needed = [\"gpu\", \"eu\"]\npriority = 9\nneeds = { memory_mb = 1.0 }");
+        assert_eq!((named.labels_needed(), named.priority()), (&["gpu".to_owned(), "eu".to_owned()][..], 9));
+        assert_eq!(run("[run]\npriority = 0").priority(), 0);
+        check("[run]\nlabels_needed = [\"GPU\"]", "line 6: [run] labels_needed has `GPU`; a label has 1 to 63 of a-z");
+        check("[run]\nlabels_needed = [\"a\", \"a\"]", "line 6: [run] labels_needed has `a` twice; keep one");
+        let many = (0..33).map(|number| format!("\"l{number}\"")).collect::<Vec<_>>().join(", ");
+        check(&format!("[run]\nlabels_needed = [{many}]"), "line 6: [run] labels_needed has 33 labels");
+        check("[run]\nlabels_needed = \"gpu\"", "line 6: [run] invalid type: string \"gpu\", expected a sequence");
+        check("[run]\npriority = 10", "line 6: [run] priority is 10; write a number from 0 to 9");
+        check("[run]\npriority = 256", "line 6: [run] invalid value: integer `256`, expected u8");
+        check("[run]\npriority = -1", "line 6: [run] invalid value: integer `-1`, expected u8");
+        check("[run]\npriority = \"high\"", "line 6: [run] invalid type: string \"high\", expected u8");
+        check("[run]\nneeds = [\"gpu\"]", "line 6: [run] ");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! `server.toml` of the data directory: the address and access of the server, the limits of the scheduler, the
-//! recipients of notifications about failed tasks, and the database that holds the state.
+//! recipients of notifications about failed tasks, the database that holds the state, and the work of a server that
+//! stands by.
 //!
-//! `[scheduler]` and `[store]` are read when a process comes to own the data directory. `[server]` is read when the
-//! server starts and at SIGHUP. Fields that only a start can change are reported then, and keep their value. `[notify]`
-//! is read whenever a notification may be due.
+//! `[scheduler]` and `[store]` are read when a process comes to own the data directory. `[server]` and `[worker]` are
+//! read when the server starts and at SIGHUP. Fields that only a start can change are reported then, and keep their
+//! value. `[notify]` is read whenever a notification may be due.
 
 use crate::notify::NotifyConfig;
 use crate::server_url::ServerUrl;
@@ -14,6 +15,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+
+pub use crate::worker::WorkerSettings;
 
 /// The file's name in the data directory.
 pub const FILE: &str = "server.toml";
@@ -34,6 +37,9 @@ pub(crate) struct Written {
     /// The PostgreSQL database that holds all state. Default: none; files of the data directory hold it. Only a start
     /// changes it, once `longhaul store migrate` has moved the state.
     store: Option<PostgresConfig>,
+    /// The work of this server while it stands by: with this table, which may be empty, the leader of the database gives
+    /// it runs. Default: none; it waits. Only a start adds it or takes it away.
+    worker: Option<WorkerSettings>,
 }
 
 impl Written {
@@ -57,6 +63,12 @@ impl Written {
         written.scheduler.check()?;
         written.notify.as_ref().map_or(Ok(()), NotifyConfig::check)?;
         written.store.as_ref().map_or(Ok(()), check_store)?;
+        written.worker.as_ref().map_or(Ok(()), WorkerSettings::check)?;
+        if written.worker.is_some() && written.store.is_none() {
+            bail!(
+                "[worker] shares the runs of a database with other servers; add [store] with its url, or remove [worker]"
+            );
+        }
         Ok(written)
     }
 
@@ -175,6 +187,9 @@ pub struct ServerSettings {
     /// Jobs of `exec` at once; more are refused. Default 4.
     #[schemars(range(min = 1, max = 1_000))]
     pub exec_max: usize,
+    /// `[worker]`, which stands beside `[server]` in the file.
+    #[serde(skip)]
+    pub worker: Option<WorkerSettings>,
 }
 
 impl Default for ServerSettings {
@@ -190,14 +205,16 @@ impl Default for ServerSettings {
             streams_max: 256,
             body_bytes_max: 1 << 20,
             exec_max: 4,
+            worker: None,
         }
     }
 }
 
 impl ServerSettings {
-    /// `[server]` of a data directory; without the file all values are the defaults.
+    /// `[server]` and `[worker]` of a data directory; without the file all values are the defaults.
     pub fn read(home: &Path) -> fault::Result<Self> {
-        Ok(Written::read(home, Written::parse)?.server)
+        let Written { server, worker, .. } = Written::read(home, Written::parse)?;
+        Ok(Self { worker, ..server })
     }
 
     /// Refuses a server open to a network, and numbers that would admit no request.
@@ -236,6 +253,11 @@ impl ServerSettings {
         self.url.as_deref().and_then(ServerUrl::parse)
     }
 
+    /// The work of this server while it stands by; none: it waits.
+    pub fn worker(&self) -> Option<&WorkerSettings> {
+        self.worker.as_ref()
+    }
+
     /// The settings of a running server after a change of the file, and the fields that need a restart.
     pub fn reloaded(&self, mut now: Self) -> (Self, Vec<&'static str>) {
         let mut kept = Vec::new();
@@ -244,8 +266,14 @@ impl ServerSettings {
         keep("tokens", now.tokens != self.tokens);
         keep("url", now.url != self.url);
         keep("connections_max", now.connections_max != self.connections_max);
+        // A server becomes a worker, or ceases to be one, when it opens the database.
+        let worker_differs = now.worker.is_some() != self.worker.is_some();
+        keep("[worker]", worker_differs);
         (now.listen, now.tokens, now.connections_max) = (self.listen, self.tokens, self.connections_max);
         now.url.clone_from(&self.url);
+        if worker_differs {
+            now.worker.clone_from(&self.worker);
+        }
         (now, kept)
     }
 
@@ -263,108 +291,4 @@ impl ServerSettings {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_may_leave_everything_out_and_a_wrong_word_is_refused() {
-        let nothing = Written::parse("").unwrap();
-        assert_eq!((nothing.server, nothing.notify.is_none()), (ServerSettings::default(), true));
-        assert_eq!(Written::parse("[server]\nhosts = ['a.example']").unwrap().server.hosts, ["a.example"]);
-        let url = Written::parse("[server]\nurl = 'http://10.0.0.2:7717/'").unwrap().server.server_url();
-        assert_eq!(url.map(|url| url.to_string()).as_deref(), Some("http://10.0.0.2:7717"));
-        assert!(Written::parse("[notify]\ncommand = ['true']").unwrap().notify.is_some());
-        assert!(Written::parse("[store]\nurl = 'postgres://me@db.example/work'").unwrap().store.is_some());
-        assert_eq!(Written::parse("[server]\n").unwrap().scheduler, SchedulerSettings::default());
-        let edge = "[scheduler]\nqueue_max = 1\ninterruption_backoff_ms_first = 5\ninterruption_backoff_ms_max = 5";
-        assert_eq!(Written::parse(edge).unwrap().scheduler.interruption_backoff_ms_max, 5);
-        for wrong in [
-            "[server]\nlisten = '0.0.0.0:1'\ntokens = false",
-            "[server]\nrequests_per_second = 0",
-            "[server]\nurl = ''",
-            "[server]\nurl = '10.0.0.2:7717'",
-            "[server]\nurl = 'http://me:secret@10.0.0.2:7717'",
-            "[server]\nurl = 'http://10.0.0.2:7717'\ntokens = false",
-            "[server]\nbody_bytes_max = 17000000",
-            "[server]\nno_such = 1",
-            "[sever]\n",
-            "[scheduler]\nqueue_max = 0",
-            "[scheduler]\nqueue_max = 100001",
-            "[scheduler]\ninterruption_backoff_ms_first = 0",
-            "[scheduler]\ninterruption_backoff_ms_max = 999",
-            "[scheduler]\ninterruption_backoff_ms_max = 86400001",
-            "[scheduler]\nno_such = 1",
-            "[notify]\n",
-            "[notify]\ncommand = ['true']\nno_such = 1",
-            "[store]\n",
-            "[store]\nurl = 'redis://h/0'",
-            "[store]\nurl = 'postgres://me@h/db'\nlease_ms = 1999",
-        ] {
-            assert!(Written::parse(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    /// The parser's own error has five lines.
-    #[test]
-    fn a_wrong_key_is_told_in_one_line_with_its_place_and_the_keys_that_are_meant() {
-        let told = |text: &str| Written::parse(text).expect_err("wrong").to_string();
-        assert_eq!(
-            told("listen = '127.0.0.1:1'"),
-            "line 1: unknown field `listen`; there are `server`, `scheduler`, `notify`, `store`"
-        );
-        assert_eq!(
-            told("[scheduler]\nqueue_mx = 1"),
-            "line 2: [scheduler] unknown field `queue_mx`; did you mean `queue_max`?"
-        );
-    }
-
-    #[test]
-    fn the_store_is_found_beside_faults_of_other_tables_and_its_own_are_told_in_one_line() {
-        let folder = tempfile::tempdir().unwrap();
-        let read = |text: &str| {
-            std::fs::write(folder.path().join(FILE), text).unwrap();
-            store(folder.path())
-        };
-        assert_eq!(read("[server]\nno_such = 1\n").unwrap(), None);
-        let found = read("[sever]\n[store]\nurl = 'postgres://me@h/db'\nca_file = '/ca.pem'\n").unwrap().unwrap();
-        assert_eq!((found.schema.as_str(), found.ca_file), ("longhaul", Some("/ca.pem".into())));
-        let told = |text: &str| format!("{:#}", read(text).unwrap_err());
-        let path = folder.path().join(FILE);
-        assert_eq!(
-            told("[store]\nurl = 'postgres://me:hunter2@h/db'"),
-            format!(
-                "`{}`: [store] url holds a password; remove it, and name a variable of the environment with password_env",
-                path.display()
-            )
-        );
-        let slip = told("[store]\nurl = 'postgres://me@h/db'\nlease = 1");
-        assert!(slip.contains("line 3: [store] unknown field `lease`") && slip.lines().count() == 1, "{slip}");
-    }
-
-    #[test]
-    fn a_name_that_was_not_allowed_is_no_name_of_ours() {
-        let local = ServerSettings { hosts: vec!["longhaul.example".into()], ..ServerSettings::default() };
-        for ours in ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", "longhaul.example"] {
-            assert!(local.answers_to(ours), "{ours}");
-        }
-        for other in ["", "evil.example", "localhost.evil.example", "127.0.0.2", "0.0.0.0", "longhaul.example.evil"] {
-            assert!(!local.answers_to(other), "{other}");
-        }
-        let wide = ServerSettings { listen: "192.0.2.1:80".parse().unwrap(), ..ServerSettings::default() };
-        assert!(wide.answers_to("192.0.2.1") && !wide.answers_to("localhost"));
-        let at = |url: &str| ServerSettings { url: Some(url.to_owned()), ..wide.clone() };
-        assert!(at("https://alpha.example").answers_to("Alpha.example"));
-        assert!(at("http://[fd00::2]:1").answers_to("[fd00::2]"));
-        assert!(!at("https://alpha.example").answers_to("beta.example"));
-    }
-
-    #[test]
-    fn a_reload_takes_what_it_can_and_names_the_rest() {
-        let before = ServerSettings::default();
-        let url = Some("http://10.0.0.2:7717".to_owned());
-        let after = ServerSettings { streams_max: 1, connections_max: 1, url, ..ServerSettings::default() };
-        let (now, kept) = before.reloaded(after);
-        assert_eq!((now.streams_max, now.connections_max, now.url), (1, 512, None));
-        assert_eq!(kept, ["url", "connections_max"]);
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@
 //! does.
 
 use crate::checkpoints::CheckpointConfig;
+use crate::labels::LABELS_MAX;
 use crate::memory::MemoryConfig;
 use crate::notify::NotifyConfig;
 use crate::part::PluginConfig;
@@ -122,12 +123,39 @@ pub struct RunConfig {
     /// Resources that the machine must have free before work of the run begins, for example `{ memory_mb = 2048.0 }`. A
     /// run without enough of them waits, and reports it. Default 256 MB of memory, and none of a graphics card.
     pub needs: Option<Need>,
+    /// Labels that a server must have to work on the run, such as `gpu`: each of them stands in `labels` of `[worker]` in
+    /// its `server.toml`, also of the leader. A run waits while no server has them all. Each has 1 to 63 of a-z, 0-9,
+    /// `.`, `_` and `-`, and a letter or a digit first. Default none, at most 32.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = LABELS_MAX), inner(length(min = 1, max = 63), regex(pattern = "^[a-z0-9][a-z0-9._-]*$")))]
+    pub labels_needed: Vec<String>,
+    /// The priority of the run among those that wait for their turn, from 0 to 9: a higher number goes first, and of
+    /// equal ones the run that came first. Default 4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 9))]
+    pub priority: Option<u8>,
 }
+
+/// The priority of a run that names none.
+const PRIORITY: u8 = 4;
+
+/// The highest priority of a run.
+pub(crate) const PRIORITY_MAX: u8 = 9;
 
 impl RunConfig {
     /// Resources that the machine must have free before work begins.
     pub fn needs(&self) -> Need {
         self.needs.unwrap_or(Need { memory_mb: 256.0, gpu_memory_mb: 0.0 })
+    }
+
+    /// Labels that a server must have to work on the run.
+    pub fn labels_needed(&self) -> &[String] {
+        &self.labels_needed
+    }
+
+    /// The priority among runs that wait, from 0 to 9.
+    pub fn priority(&self) -> u8 {
+        self.priority.unwrap_or(PRIORITY)
     }
 }
 

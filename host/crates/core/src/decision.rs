@@ -5,7 +5,7 @@
 mod log;
 mod rank;
 
-pub use log::{LogError, get, newest, of_feature, put};
+pub use log::{LogError, get, newest, of_feature, put, replace};
 pub use rank::relevant;
 
 use serde::{Deserialize, Serialize};

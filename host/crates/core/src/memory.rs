@@ -81,6 +81,15 @@ pub trait MemoryBackend: Send + Sync {
         self.put(namespace, entry).await.map(|()| true)
     }
 
+    /// Deletes an entry if the stored one is still `before`; returns whether it was. A backend that cannot compare
+    /// deletes it in any case.
+    ///
+    /// # Errors
+    /// As [`Self::delete`].
+    async fn remove(&self, namespace: &str, before: &MemoryEntry) -> Result<bool, MemoryError> {
+        self.delete(namespace, &before.key).await.map(|_| true)
+    }
+
     /// The rows of a `put`, if entries are rows of the host's own store: then it commits in one transaction with its
     /// caller's rows. None if they are stored elsewhere.
     ///
@@ -89,6 +98,33 @@ pub trait MemoryBackend: Send + Sync {
     fn staged(&self, _namespace: &str, _entry: &MemoryEntry) -> Result<Option<Batch>, MemoryError> {
         Ok(None)
     }
+
+    /// The rows of a `replace`, for the transaction of its caller. Where another writer stores another entry of the key
+    /// before that transaction, it fails with [`StoreError::Conflict`](crate::store::StoreError::Conflict) in
+    /// [`Table::Memory`](crate::store::Table::Memory) and writes nothing: its caller reads the entry again. A backend
+    /// whose entries are stored elsewhere stages nothing, and compares in [`Self::replace`] if it can.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    fn staged_replace(
+        &self,
+        _namespace: &str,
+        _before: Option<&MemoryEntry>,
+        _entry: &MemoryEntry,
+    ) -> Result<StagedEntry, MemoryError> {
+        Ok(StagedEntry::Elsewhere)
+    }
+}
+
+/// The rows of a [`MemoryBackend::staged_replace`].
+#[derive(Clone, Debug)]
+pub enum StagedEntry {
+    /// They store the entry, unless another writer comes first.
+    Rows(Batch),
+    /// Another writer came first already.
+    Changed,
+    /// Entries are stored elsewhere.
+    Elsewhere,
 }
 
 /// A page of a list of keys.

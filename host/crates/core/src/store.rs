@@ -1,8 +1,10 @@
 //! The trait of a store: ordered tables, content by digest, and atomic batches.
 
 mod metrics;
+mod seats;
 
 pub use metrics::{DurationCounts, StoreMetrics};
+pub use seats::{Seat, Seats};
 
 use crate::Digest;
 use std::path::Path;
@@ -136,6 +138,17 @@ pub enum Op {
     Blob(Digest, Vec<u8>),
 }
 
+impl Op {
+    /// Writes a value if the stored one is still `before`, the bytes that its writer read. None: if there is none.
+    #[must_use]
+    pub fn replace(table: Table, key: Key, before: Option<&[u8]>, value: Vec<u8>) -> Self {
+        match before {
+            Some(before) => Self::Swap(table, key, Digest::of(before), value),
+            None => Self::Insert(table, key, value),
+        }
+    }
+}
+
 /// Changes that become durable together or not at all.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
@@ -166,6 +179,14 @@ impl Batch {
     #[must_use]
     pub fn insert(mut self, table: Table, key: Key, value: impl Into<Vec<u8>>) -> Self {
         self.push(Op::Insert(table, key, value.into()));
+        self
+    }
+
+    /// Adds a change that writes a value if the stored one is still `before`, the bytes that its writer read. None: if
+    /// there is none.
+    #[must_use]
+    pub fn replace(mut self, table: Table, key: Key, before: Option<&[u8]>, value: impl Into<Vec<u8>>) -> Self {
+        self.push(Op::replace(table, key, before, value.into()));
         self
     }
 
@@ -390,14 +411,20 @@ pub trait Store: Send + Sync {
     /// Makes a batch durable. When this returns `Ok`, all of it survives a kill.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`], [`StoreError::Full`] or [`StoreError::Failed`]; nothing was written. A store on a server
-    /// also returns [`StoreError::Fenced`], [`StoreError::Unreachable`] and [`StoreError::KeyTooLong`].
+    /// [`StoreError::Conflict`], [`StoreError::Full`] or [`StoreError::Failed`]; nothing was written. A store on a
+    /// server also returns [`StoreError::Fenced`], [`StoreError::Unreachable`] and [`StoreError::KeyTooLong`].
     async fn commit(&self, batch: Batch) -> Result<(), StoreError>;
 
     /// The time for which no other process may take the store over, in milliseconds. None for a store that is never
     /// taken over while this process lives.
     fn lease_left_ms(&self) -> Option<u64> {
         None
+    }
+
+    /// True when processes with other data directories have this state, too. A store that passes calls on to another
+    /// one answers as that does.
+    fn is_shared(&self) -> bool {
+        false
     }
 
     /// The figures of a store on a server. None for a store that has no lease.

@@ -3,7 +3,7 @@
 use crate::event::WorkUsage;
 use crate::journal::{EffectClass, EffectQuestion, JournalError};
 use crate::memory::Trust;
-use crate::store::Batch;
+use crate::store::{Batch, StoreError};
 use crate::work::{CheckReport, Outcome, Task};
 use crate::{Denial, Digest, InvocationId, LimitHit, Outage};
 use serde::de::DeserializeOwned;
@@ -242,6 +242,15 @@ pub enum Verification {
     Unknown(String),
 }
 
+/// Rows about an effect that are stored with its answer.
+#[derive(Default)]
+pub struct EffectRows {
+    /// The rows.
+    pub batch: Batch,
+    /// Held until the rows are stored, so that none that were read earlier are stored later.
+    pub held: Vec<Box<dyn Send>>,
+}
+
 /// The tools of an invocation. The capability has checked the grant before.
 #[async_trait::async_trait]
 pub trait Tools: Send + Sync {
@@ -270,6 +279,14 @@ pub trait Tools: Send + Sync {
     /// # Errors
     /// Every [`ToolError`].
     async fn call(&self, call: &ToolCall, key: &str, attempt: u32) -> Result<ToolOutput, ToolError>;
+
+    /// The rows that belong to the effect of a call of this class, which has ended: they are stored with its answer.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or is lost; then there is no answer.
+    async fn settle(&self, _call: &ToolCall, _class: EffectClass) -> Result<EffectRows, StoreError> {
+        Ok(EffectRows::default())
+    }
 
     /// True when a tool's answers may come from the network: later memories of the agent are marked so.
     fn is_web(&self, _tool: &str) -> bool {

@@ -264,7 +264,12 @@ impl Home {
             let number = name.strip_prefix(&beside).and_then(|rest| rest.split('.').next());
             if number.is_some_and(|number| number.parse::<u32>().is_ok()) {
                 let path = entry.path();
-                if path.is_dir() { std::fs::remove_dir_all(path)? } else { std::fs::remove_file(path)? }
+                // Programs wrote it: nested deeper than any stack, or without permissions.
+                if entry.file_type()?.is_dir() {
+                    longhaul_sandbox::remove_all(&path)?;
+                } else {
+                    std::fs::remove_file(path)?;
+                }
             }
         }
         Ok(())

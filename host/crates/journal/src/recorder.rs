@@ -11,6 +11,10 @@
 //! After any error except one of `answer`, every further call gets that error: an invocation that should have ended
 //! executes nothing more.
 //!
+//! What is committed along may have conditions on rows that other processes write too. Where one does not hold, nothing
+//! was written, and all is as before: the caller may look again, and answer or finish with other changes. A condition on
+//! a row of a journal fails only when another process works on the run, which ends this one's work.
+//!
 //! An effect that has to be announced is announced, and begins, only while no other process may take the store over.
 
 use crate::decide::{Known, decide};
@@ -20,7 +24,7 @@ use crate::{messages, record};
 use longhaul_core::journal::{
     Began, CallVerdict, EffectClass, EffectQuestion, EntryHandle, Finished, ImportCall, Journal, JournalError, NewCall,
 };
-use longhaul_core::store::{Batch, Op, Store, StoreError};
+use longhaul_core::store::{Batch, Op, Store, StoreError, Table};
 use longhaul_core::{Clock, Digest, InvocationId, LimitHit, Limits};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,6 +93,9 @@ struct State {
     open: BTreeMap<u32, Open>,
     /// True when an answer was stored since the journal was opened.
     answered_live: bool,
+    /// True when [`Recorder::finish_batch`] gave the pending changes to its caller: a later record would follow rows
+    /// that the store may never get.
+    handed_over: bool,
     ended: Option<JournalError>,
 }
 
@@ -101,6 +108,16 @@ struct Open {
     asked_kept: bool,
     /// Start of the attempt with the unknown outcome, for a question.
     since_ms: u64,
+}
+
+/// An answer that was taken, and is not stored yet.
+struct TakenAnswer {
+    open: Open,
+    /// The rows of the answer.
+    ops: Vec<Op>,
+    at_ms: u64,
+    /// Whether the journal is within its cap with this answer.
+    within: Result<(), LimitHit>,
 }
 
 impl Recorder {
@@ -206,14 +223,28 @@ impl Recorder {
     /// Calls that wait for an answer stay without one.
     ///
     /// # Errors
-    /// [`JournalError::ReplayOnly`], or [`JournalError::Store`]: nothing of `also` was written.
+    /// [`JournalError::ReplayOnly`], or [`JournalError::Store`]: nothing of `also` was written. After a
+    /// [`StoreError::Conflict`] of a condition in `also`, the invocation can still be finished, with another batch.
     pub async fn finish(&self, finished: Finished, also: Batch) -> Result<(), JournalError> {
-        let mark = self.inner.take_finish(finished, also)?;
-        self.flush(mark).await
+        if !has_conditions(&also) {
+            let mark = self.inner.take_finish(finished, also)?;
+            return self.flush(mark).await;
+        }
+        let (ops, ended) = self.inner.finish_ops(finished)?;
+        let inner = Arc::clone(&self.inner);
+        let commit = tokio::spawn(async move {
+            let kept = inner.commit_with(ops, also).await;
+            if is_overtaken(&kept) {
+                inner.state().ended = ended;
+            }
+            kept
+        });
+        commit.await.unwrap_or_else(|stopped| Err(lost(&stopped)))
     }
 
     /// The changes that [`Recorder::finish`] would make, to be committed by the caller with others: by
-    /// [`Journal::answer_with`] of the parent. Afterwards every call is refused.
+    /// [`Journal::answer_with`] of the parent. Afterwards every call is refused, and an answer that waits for its
+    /// commit is not stored.
     ///
     /// # Errors
     /// As [`Recorder::finish`].
@@ -221,7 +252,9 @@ impl Recorder {
         let failed = self.inner.committing.lock().await;
         failed.clone().map_or(Ok(()), Err)?;
         self.inner.take_finish(finished, Batch::new())?;
-        Ok(Batch { ops: std::mem::take(&mut self.inner.state().pending) })
+        let mut state = self.inner.state();
+        state.handed_over = true;
+        Ok(Batch { ops: state.take_pending().0 })
     }
 
     fn begin(
@@ -252,6 +285,20 @@ impl Recorder {
         let committing = tokio::sync::Mutex::new(None);
         let durable = AtomicU64::new(0);
         Self { inner: Arc::new(Inner { store, invocation, began, limits, mode, resumed, state, committing, durable }) }
+    }
+
+    /// Commits an answer with changes that have conditions. Where one does not hold, the entry waits for its answer
+    /// again.
+    async fn commit_answer(&self, open: Open, ops: Vec<Op>, also: Batch) -> Result<(), JournalError> {
+        let inner = Arc::clone(&self.inner);
+        let commit = tokio::spawn(async move {
+            let kept = inner.commit_with(ops, also).await;
+            if is_overtaken(&kept) {
+                inner.state().open.insert(open.handle.entry, open);
+            }
+            kept
+        });
+        commit.await.unwrap_or_else(|stopped| Err(lost(&stopped)))
     }
 
     /// Waits until the changes up to `mark` are durable.
@@ -289,8 +336,13 @@ impl Journal for Recorder {
     }
 
     async fn answer_with(&self, handle: EntryHandle, answer: String, also: Batch) -> Result<(), JournalError> {
-        let (mark, at_ms, within) = self.inner.take_answer(&handle, answer, also)?;
-        self.flush(mark).await?;
+        let TakenAnswer { open, ops, at_ms, within } = self.inner.take_answer(&handle, answer)?;
+        if has_conditions(&also) {
+            self.commit_answer(open, ops, also).await?;
+        } else {
+            let mark = self.inner.push_all(ops, also);
+            self.flush(mark).await?;
+        }
         let mut state = self.inner.state();
         state.time_ms = state.time_ms.max(at_ms);
         state.answered_live = true;
@@ -475,13 +527,8 @@ impl Inner {
         Ok(state.mark)
     }
 
-    /// Takes an answer; returns its mark, its time, and whether the journal is within its cap.
-    fn take_answer(
-        &self,
-        handle: &EntryHandle,
-        answer: String,
-        also: Batch,
-    ) -> Result<(u64, u64, Result<(), LimitHit>), JournalError> {
+    /// Takes an answer, whose entry no longer waits.
+    fn take_answer(&self, handle: &EntryHandle, answer: String) -> Result<TakenAnswer, JournalError> {
         let clock = self.clock(|| JournalError::ReplayOnly(self.invocation.clone()))?;
         let mut state = self.state();
         let open = state.open.remove(&handle.entry).filter(|open| open.handle == *handle);
@@ -496,20 +543,31 @@ impl Inner {
             return Err(state.end(hit.clone().into()));
         }
         // The answer of an effect that happened is stored even beyond the cap, or a resume would repeat the effect.
-        ops.into_iter().for_each(|op| state.push(op));
-        also.ops.into_iter().for_each(|op| state.push_foreign(op));
-        Ok((state.mark, at_ms, within))
+        Ok(TakenAnswer { open, ops, at_ms, within })
     }
 
     fn take_finish(&self, finished: Finished, also: Batch) -> Result<u64, JournalError> {
+        let (ops, _) = self.finish_ops(finished)?;
+        Ok(self.push_all(ops, also))
+    }
+
+    /// The rows of the end, after which every call is refused; with the error that every call got before, if any.
+    fn finish_ops(&self, finished: Finished) -> Result<(Vec<Op>, Option<JournalError>), JournalError> {
         self.clock(|| JournalError::ReplayOnly(self.invocation.clone()))?;
-        let mut state = self.state();
         let (record, blob) = StoredFinish::of(finished);
-        blob.into_iter().for_each(|op| state.push(op));
-        state.push(append(&self.invocation, FINISHED_AT, Kind::Finished, &record));
-        also.ops.into_iter().for_each(|op| state.push_foreign(op));
+        let record = append(&self.invocation, FINISHED_AT, Kind::Finished, &record);
+        let mut state = self.state();
+        let ended = state.ended.clone();
         state.end(JournalError::ReplayOnly(self.invocation.clone()));
-        Ok(state.mark)
+        Ok((blob.into_iter().chain([record]).collect(), ended))
+    }
+
+    /// Adds rows of this journal, and changes beside it, to the next commit; returns their mark.
+    fn push_all(&self, ops: Vec<Op>, also: Batch) -> u64 {
+        let mut state = self.state();
+        ops.into_iter().for_each(|op| state.push(op));
+        also.ops.into_iter().for_each(|op| state.push_foreign(op));
+        state.mark
     }
 
     /// Commits all pending changes, unless another commit took the changes up to `mark` along.
@@ -521,14 +579,54 @@ impl Inner {
         if self.durable.load(Ordering::Acquire) >= mark {
             return Ok(());
         }
+        self.refuse_handed_over()?;
+        // Later records must not become durable without these, also where the commit ends in a panic.
+        *failed = Some(cut_off());
         let (ops, upto) = self.state().take_pending();
         if let Err(why) = self.store.commit(Batch { ops }).await {
-            // Later records must not become durable without these.
             *failed = Some(why.clone());
             return Err(self.state().end(why.into()));
         }
+        *failed = None;
         self.durable.store(upto, Ordering::Release);
         Ok(())
+    }
+
+    /// Commits all pending changes with rows of this journal and changes that have conditions. Where one does not hold,
+    /// the pending changes wait for the next commit, and the others are dropped.
+    async fn commit_with(&self, ops: Vec<Op>, also: Batch) -> Result<(), JournalError> {
+        let mut failed = self.committing.lock().await;
+        if let Some(why) = &*failed {
+            return Err(why.clone().into());
+        }
+        self.refuse_handed_over()?;
+        // As in `commit_pending`.
+        *failed = Some(cut_off());
+        let (pending, upto) = self.state().take_pending();
+        let bytes: u64 = ops.iter().map(bytes_of).sum();
+        let all = pending.iter().cloned().chain(ops).chain(also.ops).collect();
+        match self.store.commit(Batch { ops: all }).await {
+            Ok(()) => {
+                *failed = None;
+                self.durable.store(upto, Ordering::Release);
+                self.state().count(bytes);
+                Ok(())
+            }
+            Err(why) if is_of_others(&why) => {
+                *failed = None;
+                self.state().put_back(pending);
+                Err(why.into())
+            }
+            Err(why) => {
+                *failed = Some(why.clone());
+                Err(self.state().end(why.into()))
+            }
+        }
+    }
+
+    /// Refuses to commit more after the caller of [`Recorder::finish_batch`] got the pending changes.
+    fn refuse_handed_over(&self) -> Result<(), JournalError> {
+        if self.state().handed_over { Err(JournalError::ReplayOnly(self.invocation.clone())) } else { Ok(()) }
     }
 
     /// The mark of entry 0: seed and time must be durable before any effect, since later attempts would make other
@@ -586,8 +684,13 @@ impl Inner {
 
 impl State {
     fn push(&mut self, op: Op) {
-        self.bytes = self.bytes.saturating_add(bytes_of(&op));
+        self.count(bytes_of(&op));
         self.push_foreign(op);
+    }
+
+    /// Counts bytes of the journal.
+    fn count(&mut self, bytes: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
     }
 
     /// A change that is committed along and is not part of the journal.
@@ -598,6 +701,12 @@ impl State {
 
     fn take_pending(&mut self) -> (Vec<Op>, u64) {
         (std::mem::take(&mut self.pending), self.mark)
+    }
+
+    /// Puts changes back before those that were made since they were taken.
+    fn put_back(&mut self, mut taken: Vec<Op>) {
+        taken.append(&mut self.pending);
+        self.pending = taken;
     }
 
     /// Ends all further calls with `why`, unless they ended before.
@@ -634,8 +743,27 @@ fn check_same_start(recorded: &Began, now: &Began) -> Result<(), JournalError> {
     Err(diverged(0, messages::began(recorded), messages::began(now)))
 }
 
+/// True when a batch has a condition on a row that is not of a journal, and so may be written by other processes.
+fn has_conditions(also: &Batch) -> bool {
+    also.ops.iter().any(|op| matches!(op, Op::Insert(table, ..) | Op::Swap(table, ..) if *table != Table::Journal))
+}
+
+/// True when such a condition did not hold.
+fn is_of_others(why: &StoreError) -> bool {
+    matches!(why, StoreError::Conflict { table, .. } if *table != Table::Journal)
+}
+
+fn is_overtaken(kept: &Result<(), JournalError>) -> bool {
+    matches!(kept, Err(JournalError::Store(why)) if is_of_others(why))
+}
+
 fn diverged(entry: u32, recorded: String, asked: String) -> JournalError {
     JournalError::Diverged { entry, recorded, asked }
+}
+
+/// The error after a commit that never returned.
+fn cut_off() -> StoreError {
+    StoreError::Failed { path: "the data directory".to_owned(), detail: "a commit was cut off".to_owned() }
 }
 
 /// The error when the runtime stopped in a commit: the next resume finds out whether it became durable.

@@ -19,18 +19,20 @@ use longhaul_config::Config;
 use longhaul_config::memory::MemoryConfig;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _};
-use longhaul_core::memory::{MemoryBackend, MemoryEntry, MemoryError, MemoryNote};
+use longhaul_core::memory::{MemoryBackend, MemoryEntry, MemoryError, MemoryNote, StagedEntry};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::supervisor::{InvocationTotals, Supervisor as _, Tries, UsageDelta};
 use longhaul_core::{InvocationId, Outage, RunId};
 use longhaul_harness::HarnessLimits;
 use longhaul_models::set::{ModelSet, ProgramEnvironment};
 use longhaul_plugins::plugin_host::PluginHost;
+use longhaul_records::contended::ChangeAttempts;
 use longhaul_records::ledger::Ledger;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_security::trust;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +43,7 @@ const ATTEMPTS_MAX: u32 = 3;
 /// later, and in the end not at all.
 const REPLY_MAX: Duration = Duration::from_secs(60);
 
-/// The number of times that a fact is rebuilt because another machine noted the same key meanwhile.
+/// The number of times that a fact is made because another process noted the same key meanwhile.
 const NOTED_MAX: u32 = 20;
 
 /// Runs that are remembered late in one pass.
@@ -231,18 +233,40 @@ impl Memorist<'_> {
         Ok(self.with.host.store.commit(batch).await?)
     }
 
-    /// Stores the notes, and finally deletes the row.
+    /// Stores the notes, and finally deletes the row. Where another process notes one of the facts meanwhile, nothing of
+    /// it was written, and the notes are made again.
     async fn keep(&self, due: &Due, extracted: Extracted) -> fault::Result<()> {
         let RunRecord { pins, directory, .. } = self.record;
         let project = self.record.scope();
         let memory = backend::open(&self.with.host, &*self.with.factory, self.config, pins, directory).await?;
-        let mut batch = Batch::new();
-        let namespace = facts_of(project);
-        // Held until the notes are durable, so that an agent that notes one of them meanwhile finds it.
-        let _turns = turns(&namespace, extracted.facts.iter().map(|fact| fact.key.as_str())).await;
+        // Held until the notes are durable, so that an agent of this process that notes one of them meanwhile finds it.
+        let keys = extracted.facts.iter().map(|fact| fact.key.as_str());
+        let _turns = turns(&facts_of(project), keys).await;
         self.with.host.crash.reach("memory.before-put");
+        let mut attempts = ChangeAttempts::in_table(Table::Memory);
+        loop {
+            let mut batch = self.notes(&*memory, due, &extracted).await?;
+            self.with.host.crash.reach("memory.after-put");
+            batch.push(Op::Delete(Table::States, key(&due.run)));
+            match self.with.host.store.commit(batch).await {
+                Ok(()) => break,
+                Err(error) => attempts.again(error.into()).await?,
+            }
+        }
+        forget_oldest(&*memory, project).await?;
+        Ok(())
+    }
+
+    /// The rows of the notes; those of a backend elsewhere are stored by then.
+    async fn notes(&self, memory: &dyn MemoryBackend, due: &Due, extracted: &Extracted) -> fault::Result<Batch> {
+        let (project, mut batch) = (self.record.scope(), Batch::new());
+        // A model may name a key twice.
+        let mut facts: BTreeMap<&str, Vec<&Fact>> = BTreeMap::new();
         for fact in &extracted.facts {
-            match note_fact(&*memory, &mut batch, &namespace, due, fact).await {
+            facts.entry(&fact.key).or_default().push(fact);
+        }
+        for facts in facts.values() {
+            match note_facts(memory, &mut batch, &facts_of(project), due, facts).await {
                 // The same notes would be refused again, and the run would never be remembered.
                 Err(error @ (MemoryError::Denied(_) | MemoryError::Limit(_) | MemoryError::Invalid(_))) => {
                     tracing::warn!(run = %due.run, "a fact is not remembered: {error}");
@@ -250,43 +274,49 @@ impl Memorist<'_> {
                 other => other?,
             }
         }
-        let episode = extracted.episode;
+        let episode = &extracted.episode;
         let note = MemoryNote::new(json!(episode), BY, due.run.as_str(), "", episode.trust, due.at_ms);
         // Under the time of its beginning: a run that continues and ends again has one episode.
         let place = format!("{:014}-{}", self.record.created_ms, due.run);
-        put(&*memory, &mut batch, &episodes_of(project), note.entry(&place, Vec::new(), None)).await?;
-        self.with.host.crash.reach("memory.after-put");
-        batch.push(Op::Delete(Table::States, key(&due.run)));
-        self.with.host.store.commit(batch).await?;
-        forget_oldest(&*memory, project).await?;
-        Ok(())
+        put(memory, &mut batch, &episodes_of(project), note.entry(&place, Vec::new(), None)).await?;
+        Ok(batch)
     }
 }
 
-/// Merges a fact into the existing one, as it is when it is written.
-async fn note_fact(
+/// Merges facts of one key into the existing one, as it is when they are written.
+async fn note_facts(
     memory: &dyn MemoryBackend,
     batch: &mut Batch,
     namespace: &str,
     due: &Due,
-    fact: &Fact,
+    facts: &[&Fact],
 ) -> Result<(), MemoryError> {
-    let (run, value) = (due.run.as_str(), serde_json::Value::String(fact.value.clone()));
-    let note = MemoryNote::new(value, BY, run, &fact.step, fact.trust, due.at_ms);
-    let until_ms = fact.ttl_s.map(|ttl_s| due.at_ms.saturating_add(ttl_s.saturating_mul(1_000)));
+    let Some(last) = facts.last() else { return Ok(()) };
+    let until_ms = last.ttl_s.map(|ttl_s| due.at_ms.saturating_add(ttl_s.saturating_mul(1_000)));
     for _ in 0..NOTED_MAX {
-        let before = memory.get(namespace, &fact.key).await?;
-        let entry = note.clone().over(before.as_ref().map(MemoryNote::read)).entry(&fact.key, Vec::new(), until_ms);
-        if let Some(staged) = memory.staged(namespace, &entry)? {
-            batch.ops.extend(staged.ops);
-            return Ok(());
-        }
-        if memory.replace(namespace, before.as_ref(), entry).await? {
+        let before = memory.get(namespace, &last.key).await?;
+        let over = |note: Option<MemoryNote>, fact: &&Fact| Some(note_of(due, fact).over(note));
+        let Some(note) = facts.iter().fold(before.as_ref().map(MemoryNote::read), over) else { return Ok(()) };
+        let entry = note.entry(&last.key, Vec::new(), until_ms);
+        let kept = match memory.staged_replace(namespace, before.as_ref(), &entry)? {
+            StagedEntry::Rows(staged) => {
+                batch.ops.extend(staged.ops);
+                true
+            }
+            StagedEntry::Changed => false,
+            StagedEntry::Elsewhere => memory.replace(namespace, before.as_ref(), entry).await?,
+        };
+        if kept {
             return Ok(());
         }
     }
-    let reason = format!("others note `{}` all the time", fact.key);
+    let reason = format!("others note `{}` all the time", last.key);
     Err(MemoryError::Unavailable(Outage { reason, retry_after_ms: None }))
+}
+
+fn note_of(due: &Due, fact: &Fact) -> MemoryNote {
+    let value = serde_json::Value::String(fact.value.clone());
+    MemoryNote::new(value, BY, due.run.as_str(), &fact.step, fact.trust, due.at_ms)
 }
 
 /// Into the transaction when the backend is the store itself, and at once elsewhere.
@@ -312,3 +342,6 @@ async fn forget_oldest(memory: &dyn MemoryBackend, project: &str) -> Result<(), 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,7 +41,13 @@ pub struct PluginHost {
 
 impl PluginHost {
     /// The plugin host of a data directory that this process owns, with the store that was opened there.
-    pub fn new(owned: Owned, store: Arc<dyn Store>, clock: Arc<dyn Clock>, engine: Engine, crash: CrashPoints) -> Self {
+    pub fn new(
+        owned: Arc<Owned>,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        engine: Engine,
+        crash: CrashPoints,
+    ) -> Self {
         let home = owned.home().clone();
         Self {
             secrets: Arc::new(KnownSecrets::new(&home)),
@@ -52,7 +58,7 @@ impl PluginHost {
             engine,
             loaded: LoadedPlugins::default(),
             crash,
-            owned: Arc::new(owned),
+            owned,
         }
     }
 

@@ -23,8 +23,7 @@ use longhaul_records::pins::{PYTHON_CHECKS, PinnedPlugin, PinnedPlugins};
 use longhaul_security::secrets;
 use longhaul_toolbox::built_in::ToolSite;
 use longhaul_toolbox::component::ComponentTool;
-use longhaul_toolbox::discarded_changes::DiscardedChanges;
-use longhaul_toolbox::tool_set::ToolSet;
+use longhaul_toolbox::tool_set::{ToolSet, TreeWatch};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -104,7 +103,7 @@ pub struct PluginSet {
 }
 
 impl PluginSet {
-    /// Loads every pinned plugin, and opens the tools of the run. `unkept` tracks what calls write into the tree.
+    /// Loads every pinned plugin, and opens the tools of the run. `watch` watches the tree that they work in.
     pub async fn load(
         host: Arc<PluginHost>,
         config: &Config,
@@ -112,7 +111,7 @@ impl PluginSet {
         directory: &Path,
         tree: &Path,
         supervisor: &Arc<dyn Supervisor>,
-        unkept: Option<DiscardedChanges>,
+        watch: Option<TreeWatch>,
     ) -> fault::Result<Self> {
         host.secrets.learn(config, directory);
         let mut parts = BTreeMap::new();
@@ -126,7 +125,7 @@ impl PluginSet {
         let environment = &host.tool_environment();
         let (name, sandbox_min) = (&config.project.name, config.run.sandbox_min);
         let site = ToolSite { environment, project: directory, name, sandbox_min, tree, supervisor };
-        let tools = Arc::new(ToolSet::open(config, pins, components, &site)?.watched(unkept));
+        let tools = Arc::new(ToolSet::open(config, pins, components, &site)?.watched(watch));
         Ok(Self { host, project: config.scope().to_owned(), parts, tools })
     }
 

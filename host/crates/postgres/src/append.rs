@@ -1,15 +1,22 @@
 //! The fenced statement: the only one that changes the store, and every change of it proves the right to make it.
 //!
-//! It moves the head of the owner's row where nonce, epoch, expected head, lease and timeline match and all conditions
-//! hold, and makes its changes where the head moved. The row stays locked until the commit, so nobody claims the store
-//! in the middle, and a second sending of the same statement waits, and then finds another head. The values of
-//! conditions are those from before the statement; they are the present ones where the head is the expected one, since
-//! nothing else changes them. It also does nothing where the server would acknowledge what it may lose: a setting can
-//! be changed under an open connection.
+//! It moves the head of its seat, the row of the owner or of a worker, where nonce, epoch, expected head, lease and
+//! timeline match and all conditions hold, and makes its changes where the head moved. The row stays locked until the
+//! commit, so nobody claims the seat in the middle, and a second sending of the same statement waits, fails, and then
+//! finds another head.
+//!
+//! The values of conditions are those from before the statement, and several seats write. So it runs in REPEATABLE
+//! READ, and does nothing otherwise: where another seat changed a row that it writes since, it fails with 40001, and is
+//! sent again as it was. It writes every key that it has a condition on (see `fold.rs`), so a condition that held then
+//! still holds at the commit; one on a key that it only reads would not be kept. A key that two seats put without a
+//! condition has the value of the last one, and so has one that they put at the same time: the second is sent again.
+//!
+//! It also does nothing where the server would acknowledge what it may lose: a setting can be changed under an open
+//! connection.
 
 use crate::error::told;
-use crate::protocol::Proof;
-use crate::schema::{IS_DURABLE, Names, TIMELINE};
+use crate::protocol::{Proof, VOID_HEADS};
+use crate::schema::{IS_DURABLE, IS_REPEATABLE, Names, SeatRow, TIMELINE};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
@@ -17,7 +24,7 @@ use tokio_postgres::{Client, Error, Row};
 pub(crate) struct Fence<'a> {
     pub(crate) nonce: &'a str,
     pub(crate) proof: Proof,
-    /// The number of commits so far, as the owner knows it.
+    /// The number of commits so far, as the process knows it.
     pub(crate) head: i64,
 }
 
@@ -135,14 +142,18 @@ pub(crate) enum Appended {
 /// The texts of the statement: one for each set of parts that it may have, all with the same parameters.
 pub(crate) struct Appender {
     texts: Vec<String>,
+    /// Moves the head without any change.
+    void: String,
 }
 
 /// The number of parts of the statement that may be left out.
 const PARTS: usize = 5;
 
 impl Appender {
-    pub(crate) fn of(names: &Names) -> Self {
-        Self { texts: (0..1 << PARTS).map(|parts| text(names, parts)).collect() }
+    pub(crate) fn of(names: &Names, seat: &SeatRow) -> Self {
+        let texts = (0..1 << PARTS).map(|parts| text(names, seat, parts)).collect();
+        let moved = moved(seat, VOID_HEADS, "");
+        Self { texts, void: format!("WITH {moved} SELECT (SELECT head FROM moved), NULL::int8[]") }
     }
 
     /// Sends the statement once. The inner error is the reason why the answer makes no sense: it does not tell whether
@@ -153,30 +164,44 @@ impl Appender {
         fence: &Fence<'_>,
         work: &Work<'_>,
     ) -> Result<Result<Appended, String>, Error> {
-        let row = client
-            .query_typed_one(
-                &self.texts[work.parts()],
-                &[
-                    (&fence.nonce, Type::TEXT),
-                    (&fence.head, Type::INT8),
-                    (&work.condition_tables, Type::INT2_ARRAY),
-                    (&work.condition_keys, Type::BYTEA_ARRAY),
-                    (&work.condition_digests, Type::BYTEA_ARRAY),
-                    (&work.put_tables, Type::INT2_ARRAY),
-                    (&work.put_keys, Type::BYTEA_ARRAY),
-                    (&work.put_values, Type::BYTEA_ARRAY),
-                    (&work.delete_tables, Type::INT2_ARRAY),
-                    (&work.delete_keys, Type::BYTEA_ARRAY),
-                    (&work.blob_digests, Type::BYTEA_ARRAY),
-                    (&work.blob_values, Type::BYTEA_ARRAY),
-                    (&work.dead_digests, Type::BYTEA_ARRAY),
-                    (&fence.proof.epoch, Type::INT8),
-                    (&fence.proof.timeline, Type::INT4),
-                ],
-            )
-            .await?;
-        Ok(answer(&row, work.conditions()).map_err(|why| told(&why)))
+        send(&self.texts[work.parts()], client, fence, work).await
     }
+
+    /// Moves the head without any change, once, so that no statement lands any more that expects the head of the fence.
+    pub(crate) async fn void(&self, client: &Client, fence: &Fence<'_>) -> Result<Result<Appended, String>, Error> {
+        send(&self.void, client, fence, &Work::default()).await
+    }
+}
+
+async fn send(
+    text: &str,
+    client: &Client,
+    fence: &Fence<'_>,
+    work: &Work<'_>,
+) -> Result<Result<Appended, String>, Error> {
+    let row = client
+        .query_typed_one(
+            text,
+            &[
+                (&fence.nonce, Type::TEXT),
+                (&fence.head, Type::INT8),
+                (&work.condition_tables, Type::INT2_ARRAY),
+                (&work.condition_keys, Type::BYTEA_ARRAY),
+                (&work.condition_digests, Type::BYTEA_ARRAY),
+                (&work.put_tables, Type::INT2_ARRAY),
+                (&work.put_keys, Type::BYTEA_ARRAY),
+                (&work.put_values, Type::BYTEA_ARRAY),
+                (&work.delete_tables, Type::INT2_ARRAY),
+                (&work.delete_keys, Type::BYTEA_ARRAY),
+                (&work.blob_digests, Type::BYTEA_ARRAY),
+                (&work.blob_values, Type::BYTEA_ARRAY),
+                (&work.dead_digests, Type::BYTEA_ARRAY),
+                (&fence.proof.epoch, Type::INT8),
+                (&fence.proof.timeline, Type::INT4),
+            ],
+        )
+        .await?;
+    Ok(answer(&row, work.conditions()).map_err(|why| told(&why)))
 }
 
 fn answer(row: &Row, conditions: usize) -> Result<Appended, Error> {
@@ -193,9 +218,9 @@ fn numbers(counted: &[i64], conditions: usize) -> Vec<usize> {
     counted.iter().filter_map(from_zero).filter(|number| *number < conditions).collect()
 }
 
-fn text(names: &Names, parts: usize) -> String {
+fn text(names: &Names, seat: &SeatRow, parts: usize) -> String {
     let has = |part: usize| parts & (1 << part) != 0;
-    let Names { owner, kv, blob, .. } = names;
+    let Names { kv, blob, .. } = names;
     let mut text = "WITH ".to_owned();
     if has(0) {
         text += &format!(
@@ -205,12 +230,7 @@ fn text(names: &Names, parts: usize) -> String {
              ELSE old.key IS NULL OR sha256(old.value) <> c.d END), "
         );
     }
-    text += &format!(
-        "moved AS (UPDATE {owner} SET head = head + 1 WHERE id = 1 AND nonce = $1::uuid AND epoch = $14 AND head = $2 \
-         AND lease_until > clock_timestamp() AND timeline = {TIMELINE} AND timeline = $15 AND {IS_DURABLE}{conditions} \
-         RETURNING head)",
-        conditions = if has(0) { " AND NOT EXISTS (SELECT FROM broken)" } else { "" }
-    );
+    text += &moved(seat, 1, if has(0) { " AND NOT EXISTS (SELECT FROM broken)" } else { "" });
     if has(1) {
         text += &format!(
             ", put AS (INSERT INTO {kv} (table_no, key, value) SELECT u.t, u.k, u.v \
@@ -239,6 +259,15 @@ fn text(names: &Names, parts: usize) -> String {
     text + &format!(" SELECT (SELECT head FROM moved), {broken}")
 }
 
+/// The part that moves the head, and proves the right to.
+fn moved(SeatRow { table, row, .. }: &SeatRow, by: i64, conditions: &str) -> String {
+    format!(
+        "moved AS (UPDATE {table} SET head = head + {by} WHERE {row} AND nonce = $1::uuid AND epoch = $14 \
+         AND head = $2 AND lease_until > clock_timestamp() AND timeline = {TIMELINE} AND timeline = $15 \
+         AND {IS_DURABLE} AND {IS_REPEATABLE}{conditions} RETURNING head)"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,18 +275,31 @@ mod tests {
     #[test]
     fn every_text_proves_the_right_to_commit_before_any_change() {
         let names = Names::of("longhaul");
-        for text in Appender::of(&names).texts {
-            let fence =
-                "nonce = $1::uuid AND epoch = $14 AND head = $2 AND lease_until > clock_timestamp() AND timeline = ";
-            let fence = text.find(fence).expect("a fence");
-            let rest = "AND timeline = $15 AND current_setting('synchronous_commit') <> 'off'";
-            assert!(text[fence..].contains(rest), "{text}");
+        let worker = names.worker_seat("w-1").expect("a name");
+        check_fence(&names, &names.owner_seat(), "UPDATE \"longhaul\".owner SET head = head + 1 WHERE id = 1 AND ");
+        check_fence(&names, &worker, "UPDATE \"longhaul\".worker SET head = head + 1 WHERE name = 'w-1' AND ");
+    }
+
+    #[track_caller]
+    fn check_fence(names: &Names, seat: &SeatRow, start: &str) {
+        let fence =
+            "nonce = $1::uuid AND epoch = $14 AND head = $2 AND lease_until > clock_timestamp() AND timeline = ";
+        let rest = "AND timeline = $15 AND current_setting('synchronous_commit') <> 'off' \
+                    AND current_setting('transaction_isolation') = 'repeatable read'";
+        let Appender { texts, void } = Appender::of(names, seat);
+        for text in texts {
+            let at = text.find(&format!("{start}{fence}")).expect("a fence");
+            assert!(text[at..].contains(rest), "{text}");
             for change in ["INSERT INTO", "DELETE FROM"] {
-                assert!(text.find(change).is_none_or(|at| at > fence), "{text}");
+                assert!(text.find(change).is_none_or(|change| change > at), "{text}");
             }
+            assert_eq!(text.matches("UPDATE \"").count(), 1, "{text}");
             assert_eq!(text.matches("INSERT INTO").count(), text.matches("FROM moved, unnest").count(), "{text}");
             assert_eq!(text.matches("DELETE FROM").count(), text.matches("USING moved, unnest").count(), "{text}");
         }
+        let start = start.replace("head + 1", "head + 2");
+        assert!(void.starts_with(&format!("WITH moved AS ({start}{fence}")) && void.contains(rest), "{void}");
+        assert!(!void.contains("INSERT") && !void.contains("DELETE") && !void.contains("kv"), "{void}");
     }
 
     #[test]

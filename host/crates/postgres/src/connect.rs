@@ -3,6 +3,12 @@
 //! TLS trusts the machine's own authorities, as every client of the host does, or one file. No statement is prepared
 //! under a name, and the settings of a session are wishes: a pooler refuses or ignores them, and the bounds of every
 //! wait are held on this side.
+//!
+//! Commits need more than a wish: each must see one moment, and fail where a row that it changes was changed since, as
+//! other seats write beside this one. So a connection for commits has REPEATABLE READ as the default of its session.
+//! Behind a pooler, where a session is whoever's, each commit begins and ends a transaction of its own, in one message
+//! with it. The statement looks for itself in what it runs. Everything else runs in READ COMMITTED, the claim among it:
+//! there the second of two processes waits for the first, and then finds the row taken.
 
 use crate::config::{PostgresConfig, refused};
 use crate::counts::StoreCounts;
@@ -30,16 +36,41 @@ const VERSION_MIN: i32 = 150_000;
 const PROBE: Duration = Duration::from_secs(2);
 const PROBES: u32 = 3;
 
+/// The default of a session whose statements are commits.
+const REPEATABLE: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+
 /// An open connection. Dropping it closes it at once, also in the middle of a statement.
 pub(crate) struct Connection {
     pub(crate) client: Client,
     task: AbortHandle,
+    /// True once its session runs every statement in REPEATABLE READ.
+    is_repeatable: bool,
 }
 
 impl Connection {
     /// False once it is known to be broken. True says nothing: the next statement may find out.
     pub(crate) fn seems_open(&self) -> bool {
         !self.client.is_closed()
+    }
+
+    /// Runs a commit in REPEATABLE READ. The three messages of a transaction go together, so that a process which stops
+    /// leaves none open. The way to the server and back is one.
+    pub(crate) async fn repeatable<T>(&self, commit: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        if self.is_repeatable {
+            return commit.await;
+        }
+        let begin = self.client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ");
+        // In this order, in which they are sent. Where none began, the commit is one by itself, and looks in what it
+        // runs.
+        let (_begun, done, ended) = tokio::join!(biased; begin, commit, self.client.batch_execute("COMMIT"));
+        let done = done?;
+        ended?;
+        Ok(done)
+    }
+
+    /// Trusts the session no longer: each commit begins its own transaction.
+    pub(crate) fn distrust_session(&mut self) {
+        self.is_repeatable = false;
     }
 }
 
@@ -108,11 +139,22 @@ impl Server {
         self.statement_max.min(self.lease / 2)
     }
 
-    /// A connection to a server that takes writes and is fit for a store.
+    /// A connection for commits, to a server that takes writes and is fit for a store.
     pub(crate) async fn connect_checked(&self) -> Result<Connection, StoreError> {
-        let connection = self.connect().await?;
-        self.facts(&connection).await?.check(&self.place)?;
+        let mut connection = self.connect().await?;
+        let facts = self.facts(&connection).await?;
+        facts.check(&self.place)?;
+        self.prepare_commits(&mut connection, &facts).await.map_err(Trouble::into_error)?;
         Ok(connection)
+    }
+
+    /// Makes a connection one for commits.
+    pub(crate) async fn prepare_commits(&self, connection: &mut Connection, facts: &Facts) -> Result<(), Trouble> {
+        if !self.has_pooler(facts) {
+            self.bounded(self.append_max(), connection.client.batch_execute(REPEATABLE)).await?;
+            connection.is_repeatable = true;
+        }
+        Ok(())
     }
 
     /// A connection to the first server that answers, which may be a replica where there is only one: what it says of
@@ -157,13 +199,18 @@ impl Server {
         }
     }
 
+    /// True where a pooler is between: it refused the settings of a session, or did not hand them on.
+    pub(crate) fn has_pooler(&self, facts: &Facts) -> bool {
+        self.is_pooled() || facts.statement_timeout != self.statement_ms().to_string()
+    }
+
     /// True once the settings of a session were refused.
-    pub(crate) fn is_pooled(&self) -> bool {
+    fn is_pooled(&self) -> bool {
         self.is_pooled.load(Ordering::Relaxed)
     }
 
     /// The time after which the server ends a statement by itself, where it hears of that.
-    pub(crate) fn statement_ms(&self) -> u128 {
+    fn statement_ms(&self) -> u128 {
         self.statement_max.as_millis()
     }
 
@@ -185,11 +232,11 @@ impl Server {
         match &self.tls {
             None => {
                 let (client, connection) = config.connect(NoTls).await?;
-                Ok(Connection { client, task: tokio::spawn(connection).abort_handle() })
+                Ok(Connection { client, task: tokio::spawn(connection).abort_handle(), is_repeatable: false })
             }
             Some(tls) => {
                 let (client, connection) = config.connect(MakeRustlsConnect::new(tls.clone())).await?;
-                Ok(Connection { client, task: tokio::spawn(connection).abort_handle() })
+                Ok(Connection { client, task: tokio::spawn(connection).abort_handle(), is_repeatable: false })
             }
         }
     }

@@ -11,6 +11,9 @@ use tokio_postgres::error::SqlState;
 pub(crate) enum Trouble {
     /// Nothing was written, and the same statement may pass when it is sent again.
     Again(StoreError),
+    /// Nothing was written, since another statement changed the same rows at the same time. It is done now, so the same
+    /// statement may pass at once.
+    Overtaken(StoreError),
     /// The connection broke or did not answer. Whether the statement was carried out, nobody knows.
     Unknown(StoreError),
     /// Nothing was written, and the same statement would fail again.
@@ -28,7 +31,7 @@ impl Trouble {
 
     pub(crate) fn into_error(self) -> StoreError {
         match self {
-            Self::Again(error) | Self::Unknown(error) | Self::Final(error) => error,
+            Self::Again(error) | Self::Overtaken(error) | Self::Unknown(error) | Self::Final(error) => error,
         }
     }
 }
@@ -50,6 +53,9 @@ impl Place {
         };
         if is_of_outage(code) {
             return Trouble::Unknown(self.unreachable(detail));
+        }
+        if is_of_writers(code) {
+            return Trouble::Overtaken(self.failed(detail));
         }
         if is_of_moment(code) {
             return Trouble::Again(self.failed(detail));
@@ -142,7 +148,13 @@ fn is_of_outage(code: &SqlState) -> bool {
     code.starts_with("08") || code.starts_with("58") || matches!(code, "53300" | "57P01" | "57P02" | "57P03" | "57P05")
 }
 
+/// True for errors of statements that change the same rows at the same time: one came first, or each waited for the
+/// other.
+fn is_of_writers(code: &SqlState) -> bool {
+    matches!(code.code(), "40001" | "40P01")
+}
+
 /// True for errors of the moment: a lock, a cancelled statement, a server that is a replica just now.
 fn is_of_moment(code: &SqlState) -> bool {
-    matches!(code.code(), "40001" | "40P01" | "55P03" | "57014" | "25006" | "55000")
+    matches!(code.code(), "55P03" | "57014" | "25006" | "55000")
 }

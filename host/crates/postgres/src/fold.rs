@@ -2,6 +2,12 @@
 //!
 //! The parts of a statement see the same rows, and none of another part's. So what earlier changes of a batch decide
 //! about its later conditions is decided here, and a key is written once.
+//!
+//! Other seats change keys at the same time, and the server tells that of the keys that a statement writes. Each key
+//! with a condition is one of them: an insertion and a swap write it, and a later change of the same batch writes it,
+//! too. A removal that finds no row writes nothing: then the key was to have no value, and has none after it, so the
+//! value that another seat gives it meanwhile comes after this batch. A batch that contradicts itself writes nothing
+//! and fails in any case.
 
 use crate::append::Work;
 use crate::schema::{KEY_BYTES_MAX, table_no};

@@ -1,18 +1,20 @@
-//! The owner's row: claim, renewal, return and loss of the store.
+//! The row of the owner, or of a worker's seat: claim, renewal, return and loss of the store.
 //!
 //! The nonce of a claim is drawn before the claim is sent and is the same in every attempt of a process, so an attempt
 //! that lands late is no other claim. It fences: whoever claims next puts another one in its place. The epoch tells a
 //! late attempt that lands after another process came and went. The lease is what others wait for, by the clock of the
 //! database. The timeline tells a promoted standby, which may lack the last commits.
 //!
-//! A lease that ran out while nobody took it is renewed: no other process wrote since, and the head of the next commit
-//! proves it. What an answer means is decided in `protocol.rs`; here are the statements and the telling of a loss.
+//! A lease that ran out while nobody took it is renewed: no other process wrote by this row since, and the head of the
+//! next commit proves it. A worker's seat has the name of its data directory, of which no other process has the lock
+//! while this one lives. So a claim of it waits for no lease: the process that has it is dead, or will be told. What an
+//! answer means is decided in `protocol.rs`; here are the statements and the telling of a loss.
 
 use crate::clock::{jitter, uptime_ms};
 use crate::connect::{Connection, Server};
 use crate::error::Trouble;
 use crate::protocol::{Input, Loss, Outcome, Owner, OwnerRow, Proof};
-use crate::schema::{HELD_URL, IS_DURABLE, Names, TIMELINE};
+use crate::schema::{HELD_URL, IS_DURABLE, SeatRow, TIMELINE};
 use longhaul_core::store::StoreError;
 use std::fmt;
 use std::path::PathBuf;
@@ -110,7 +112,7 @@ pub(crate) struct Claim {
     pub(crate) proof: Proof,
 }
 
-/// The owner's row as a statement without effect found it.
+/// The row as a statement without effect found it.
 #[derive(Default)]
 pub(crate) struct Status {
     /// None where somebody removed it.
@@ -125,7 +127,7 @@ pub(crate) enum Claimed<T> {
     Others(Waiting),
 }
 
-/// The lease of this process on a store.
+/// The lease of this process on its row, and so on a store.
 pub(crate) struct Lease {
     server: Arc<Server>,
     statements: Statements,
@@ -136,8 +138,10 @@ pub(crate) struct Lease {
     on_lost: OnLost,
 }
 
-/// Statements about the owner's row. `$1` is the nonce.
+/// Statements about the row. `$1` is the nonce.
 struct Statements {
+    /// Makes the row, where it is that of a worker: its first claim makes it.
+    make: Option<String>,
     claim: String,
     announce: String,
     held: String,
@@ -147,33 +151,39 @@ struct Statements {
 }
 
 impl Statements {
-    fn of(names: &Names) -> Self {
-        let owner = &names.owner;
+    fn of(SeatRow { table, key, row, worker }: &SeatRow) -> Self {
+        let is_free = if worker.is_none() {
+            " AND (nonce IS NULL OR nonce = $1::uuid OR lease_until IS NULL OR lease_until <= clock_timestamp())"
+        } else {
+            ""
+        };
         Self {
+            make: worker
+                .as_ref()
+                .map(|name| format!("INSERT INTO {table} ({key}) VALUES ('{name}') ON CONFLICT DO NOTHING")),
             claim: format!(
-                "WITH before AS (SELECT timeline FROM {owner} WHERE id = 1) \
-                 UPDATE {owner} SET nonce = $1::uuid, epoch = epoch + (nonce IS DISTINCT FROM $1::uuid)::int, \
+                "WITH before AS (SELECT timeline FROM {table} WHERE {row}) \
+                 UPDATE {table} SET nonce = $1::uuid, epoch = epoch + (nonce IS DISTINCT FROM $1::uuid)::int, \
                  timeline = {TIMELINE}, lease_until = clock_timestamp() + $2 * interval '1 second', holder = $3, \
-                 claimed_at = clock_timestamp() WHERE id = 1 \
-                 AND (nonce IS NULL OR nonce = $1::uuid OR lease_until IS NULL OR lease_until <= clock_timestamp()) \
+                 claimed_at = clock_timestamp() WHERE {row}{is_free} \
                  RETURNING head, timeline, (SELECT timeline FROM before), epoch"
             ),
-            announce: format!("UPDATE {owner} SET url = $2 WHERE id = 1 AND nonce = $1::uuid"),
+            announce: format!("UPDATE {table} SET url = $2 WHERE {row} AND nonce = $1::uuid"),
             held: format!(
                 "SELECT holder, coalesce(ceil(extract(epoch FROM lease_until - clock_timestamp()) * 1000), 0)::bigint, \
-                 head, {HELD_URL} FROM {owner} AS held WHERE id = 1"
+                 head, {HELD_URL} FROM {table} AS held WHERE {row}"
             ),
             renew: format!(
-                "UPDATE {owner} SET lease_until = clock_timestamp() + $2 * interval '1 second' \
-                 WHERE id = 1 AND nonce = $1::uuid AND epoch = $3 AND timeline = {TIMELINE} AND timeline = $4 \
-                 RETURNING id"
+                "UPDATE {table} SET lease_until = clock_timestamp() + $2 * interval '1 second' \
+                 WHERE {row} AND nonce = $1::uuid AND epoch = $3 AND timeline = {TIMELINE} AND timeline = $4 \
+                 RETURNING {key}"
             ),
             status: format!(
                 "SELECT head, coalesce(nonce = $1::uuid, false), coalesce(lease_until > clock_timestamp(), false), \
-                 timeline, {TIMELINE}, holder, {IS_DURABLE}, epoch FROM {owner} WHERE id = 1"
+                 timeline, {TIMELINE}, holder, {IS_DURABLE}, epoch FROM {table} WHERE {row}"
             ),
             give_back: format!(
-                "UPDATE {owner} SET nonce = NULL, lease_until = NULL, holder = '' WHERE id = 1 AND nonce = $1::uuid"
+                "UPDATE {table} SET nonce = NULL, lease_until = NULL, holder = '' WHERE {row} AND nonce = $1::uuid"
             ),
         }
     }
@@ -181,13 +191,13 @@ impl Statements {
 
 impl Lease {
     /// A lease that is not claimed yet.
-    pub(crate) fn new(server: &Arc<Server>, names: &Names, on_lost: OnLost) -> Result<Self, StoreError> {
+    pub(crate) fn new(server: &Arc<Server>, seat: &SeatRow, on_lost: OnLost) -> Result<Self, StoreError> {
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(|why| server.place.failed(format!("no random number: {why}")))?;
         let lasts_ms = u64::try_from(server.lease.as_millis()).unwrap_or(u64::MAX);
         Ok(Self {
             server: Arc::clone(server),
-            statements: Statements::of(names),
+            statements: Statements::of(seat),
             nonce: format!("{:032x}", u128::from_be_bytes(nonce)),
             owner: Mutex::new(Owner::new(lasts_ms)),
             lost: OnceLock::new(),
@@ -200,8 +210,11 @@ impl Lease {
         &self.nonce
     }
 
-    /// Claims the store, unless another process holds it.
+    /// Claims the row, unless another process holds it and this one has to wait for the end of its lease.
     pub(crate) async fn claim(&self, client: &Client, holder: &Holder) -> Result<Claimed<Claim>, Trouble> {
+        if let Some(make) = &self.statements.make {
+            self.server.bounded(self.server.append_max(), client.execute_typed(make, &[])).await?;
+        }
         let sent_ms = uptime_ms();
         let claimed =
             self.server.bounded(self.server.append_max(), self.send_claim(client, &holder.to_string())).await?;
@@ -213,7 +226,7 @@ impl Lease {
             }
             None => {
                 let held = self.server.bounded(self.server.append_max(), self.send_held(client)).await?;
-                let missing = || Trouble::Final(self.server.place.damaged("the row of its owner is gone"));
+                let missing = || Trouble::Final(self.server.place.damaged("the row of its claim is gone"));
                 Ok(Claimed::Others(held.ok_or_else(missing)?))
             }
         }
@@ -241,7 +254,7 @@ impl Lease {
         Err(Trouble::Again(self.server.place.failed("its lease was not renewed")))
     }
 
-    /// Reads the owner's row.
+    /// Reads the row.
     pub(crate) async fn status(&self, client: &Client) -> Result<Status, Trouble> {
         let status = self.server.bounded(self.server.append_max(), self.send_status(client)).await?;
         Ok(status.unwrap_or_default())
@@ -288,7 +301,7 @@ impl Lease {
             Err(why) => Err(Trouble::Final(why)),
         };
         if let Err(trouble) = given {
-            tracing::warn!(error = %trouble.into_error(), "the next owner of the store waits until the lease ends");
+            tracing::warn!(error = %trouble.into_error(), "others take the store for held until the lease ends");
         }
     }
 
@@ -421,7 +434,7 @@ fn told(loss: Loss, detail: &str) -> String {
         Loss::Promoted { from, to } => {
             format!("the server was promoted, from timeline {from} to {to}, and may lack the last commits")
         }
-        Loss::NoRow => "the row of its owner is gone".to_owned(),
+        Loss::NoRow => "the row of its claim is gone".to_owned(),
         Loss::Head { expected, found } => format!("its head is {found} instead of {expected}"),
         Loss::UnknownOutcome => format!("the outcome of a commit is unknown ({detail})"),
         Loss::Defect => "its writer ended by a defect of longhaul".to_owned(),
@@ -432,6 +445,7 @@ fn told(loss: Loss, detail: &str) -> String {
 mod tests {
     use super::*;
     use crate::config::PostgresConfig;
+    use crate::schema::Names;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
@@ -444,7 +458,8 @@ mod tests {
                 told.fetch_add(1, Ordering::Relaxed);
             })
         };
-        let lease = Lease::new(&Arc::new(server), &Names::of("longhaul"), on_lost).expect("random numbers");
+        let lease =
+            Lease::new(&Arc::new(server), &Names::of("longhaul").owner_seat(), on_lost).expect("random numbers");
         assert_eq!(lease.nonce().len(), 32);
         assert!(lease.check().is_ok() && lease.left_ms() == 0);
         let proof = Proof { epoch: 1, timeline: 1 };
@@ -456,7 +471,7 @@ mod tests {
         assert_eq!(lease.step(claimed, ""), Err(lost.clone()));
         assert_eq!((lease.held(), lease.check(), lease.left_ms()), (Err(lost.clone()), Err(lost.clone()), 0));
         assert_eq!(told.load(Ordering::Relaxed), 1);
-        assert!(lost.to_string().contains("the row of its owner is gone; start it again"), "{lost}");
+        assert!(lost.to_string().contains("the row of its claim is gone; start it again"), "{lost}");
     }
 
     #[test]
@@ -466,5 +481,24 @@ mod tests {
         assert!(told(Loss::Promoted { from: 1, to: 2 }, "a").contains("from timeline 1 to 2"));
         assert_eq!(told(Loss::Head { expected: 5, found: 6 }, "a"), "its head is 6 instead of 5");
         assert_eq!(told(Loss::UnknownOutcome, "no answer"), "the outcome of a commit is unknown (no answer)");
+    }
+
+    #[test]
+    fn a_seat_of_a_worker_is_claimed_at_once_and_that_of_the_owner_once_it_is_free() {
+        let names = Names::of("longhaul");
+        let owner = Statements::of(&names.owner_seat());
+        let claim = |start: &str, end: &str| {
+            format!("claimed_at = clock_timestamp() WHERE {start}{end} RETURNING head, timeline")
+        };
+        let is_free =
+            " AND (nonce IS NULL OR nonce = $1::uuid OR lease_until IS NULL OR lease_until <= clock_timestamp())";
+        assert!(owner.claim.contains(&claim("id = 1", is_free)) && owner.make.is_none(), "{}", owner.claim);
+        let worker = Statements::of(&names.worker_seat("w-1").expect("a name"));
+        assert!(worker.claim.contains(&claim("name = 'w-1'", "")), "{}", worker.claim);
+        let make = "INSERT INTO \"longhaul\".worker (name) VALUES ('w-1') ON CONFLICT DO NOTHING";
+        assert_eq!(worker.make.as_deref(), Some(make));
+        for text in [&worker.announce, &worker.held, &worker.renew, &worker.status, &worker.give_back] {
+            assert!(text.contains("\"longhaul\".worker") && text.contains("WHERE name = 'w-1'"), "{text}");
+        }
     }
 }

@@ -1,10 +1,13 @@
-//! State in PostgreSQL, 15 or later: one owner at a time, fenced commits, content by digest.
+//! State in PostgreSQL, 15 or later: one owner at a time, workers beside it, fenced commits, content by digest.
 //!
 //! [`PostgresStore`] is a [`Store`](longhaul_core::store::Store) whose tables are in a schema of a database. One
 //! process owns it by a lease; others wait in [`PostgresStore::wait_and_open`] and take over when it ends, sleeps or is
 //! cut off. A lease that ran out is taken up again by its owner where nobody took it meanwhile.
 //!
-//! Every commit is one statement, which also proves the right to commit: it moves the head of the store only where the
+//! Other processes may write beside the owner: each joins by [`PostgresStore::join`] on a seat of its own, a row like
+//! that of the owner, and is evicted by [`Seats`](longhaul_core::store::Seats) once its lease ran out.
+//!
+//! Every commit is one statement, which also proves the right to commit: it moves the head of its row only where the
 //! nonce and the epoch of the claim, the expected head, the lease and the timeline of the server match. A late one
 //! finds no row. So a commit whose outcome is unknown is sent again as it was, until the head says what became of it.
 //!
@@ -15,12 +18,13 @@
 //! | `connect.rs` | connections: TLS, settings of the session, what a server must be |
 //! | `error.rs` | the meaning of the client's and the server's errors |
 //! | `protocol.rs` | the decisions of an owner, as a machine that tests simulate |
-//! | `lease.rs` | the owner's row: claim, renewal, return, loss |
+//! | `lease.rs` | the row of the owner or of a worker: claim, renewal, return, loss |
+//! | `opening.rs` | attempts to claim that row, and the wait for it |
 //! | `fold.rs` | batches as conditions and last values; those that go together |
 //! | `append.rs` | the fenced statement, the only one that changes the store |
 //! | `writer.rs` | the task that commits, and settles unknown outcomes |
 //! | `commits.rs` | the number of commits, for whoever remembers it |
-//! | `read.rs` | connections for reads |
+//! | `read.rs` | connections for reads, and evictions |
 //! | `blob.rs` | the storage format of content |
 //! | `maintain.rs` | reading everything, removal of unreferenced content |
 //! | `counts.rs` | the counts of renewals, commits and refusals, for metrics |
@@ -44,6 +48,7 @@ mod error;
 mod fold;
 mod lease;
 mod maintain;
+mod opening;
 mod postgres_store;
 mod protocol;
 mod read;

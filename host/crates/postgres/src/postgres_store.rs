@@ -1,27 +1,25 @@
-//! The store's public type: it is claimed when it is opened, and given back when it is dropped.
+//! The store's public type: its row is claimed when it is opened, and given back when it is dropped.
 
+use crate::append::Appender;
 use crate::background::Background;
 use crate::blob;
-use crate::clock::jitter;
 use crate::commits::CommitCount;
-use crate::config::PostgresConfig;
-use crate::connect::{Connection, Server};
-use crate::error::Trouble;
+use crate::config::{PostgresConfig, refused};
+use crate::connect::Server;
 use crate::fold::Folded;
-use crate::lease::{Claim, Claimed, Holder, Lease, LeaseLost, Waiting};
+use crate::lease::{Holder, Lease, LeaseLost, Waiting};
 use crate::maintain;
+use crate::opening::{Opened, Opening};
 use crate::read::{Reader, Start};
-use crate::schema::{FORMAT, Names, newer};
 use crate::writer::{Job, WriteGuard, Writer};
 use longhaul_core::Digest;
 use longhaul_core::crash::CrashHook;
 use longhaul_core::store::{
-    Batch, CollectedContent, Key, Names as Naming, Op, ReadTotals, Row, Store, StoreError, StoreMetrics, Table,
+    Batch, CollectedContent, Key, Names, Op, ReadTotals, Row, Seat, Seats, Store, StoreError, StoreMetrics, Table,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -38,9 +36,6 @@ const KNOWN_BYTES_MIN: usize = 32 << 10;
 
 /// Contents that are removed by one statement.
 const REMOVED_MAX: usize = 4_096;
-
-/// The pause of a standby between two attempts. With what is added at random it asks about once a second.
-const POLL: Duration = Duration::from_millis(500);
 
 /// The options of a store.
 #[derive(Clone)]
@@ -63,7 +58,8 @@ pub struct Promotion {
     pub to: i32,
 }
 
-/// The store in a database, which this process owns. Dropping it finishes the queue and lets others claim it.
+/// The store in a database, which this process owns, or has a worker's seat in. Dropping it finishes the queue and
+/// gives the row back.
 pub struct PostgresStore {
     server: Arc<Server>,
     lease: Arc<Lease>,
@@ -81,6 +77,7 @@ pub struct PostgresStore {
     is_untouched: bool,
     /// The number of claims, that of this process included.
     epoch: u64,
+    is_worker: bool,
     /// Dropped last: all of the above lives on it.
     background: Background,
 }
@@ -112,32 +109,66 @@ impl PostgresStore {
         options: PostgresOptions,
         waiting: &mut dyn FnMut(&Waiting) -> ControlFlow<()>,
     ) -> Result<Self, StoreError> {
-        let opening = Opening::new(config, variable, options)?;
-        let of_server = |error: StoreError| (Waiting::Server { detail: error.to_string() }, error);
-        let (mut has_waited, mut was_held) = (false, false);
-        loop {
-            let (reason, error) = match opening.attempt(was_held) {
-                Ok(Claimed::Ours(owned)) => return Ok(opening.finish(owned)),
-                Ok(Claimed::Others(reason)) => {
-                    was_held = true;
-                    (reason, opening.server.place.held())
-                }
-                // In the middle of a failover a server is a replica for a moment, or takes nobody: whoever stands by
-                // outlives that.
-                Err(Trouble::Final(error @ StoreError::Refused { .. })) if has_waited => of_server(error),
-                Err(Trouble::Final(error)) => return Err(error),
-                Err(Trouble::Again(error) | Trouble::Unknown(error)) => of_server(error),
-            };
-            has_waited = true;
-            if waiting(&reason).is_break() {
-                return Err(error);
-            }
-            std::thread::sleep(pause(&reason));
+        let opening = Opening::of_owner(config, variable, (&options.holder, &options.on_lost))?;
+        Ok(Self::of(opening.wait(waiting)?, options.crash_hook))
+    }
+
+    /// Opens the store on the seat of the worker `name`, the id of its data directory, beside the owner of the store
+    /// and other workers. Makes and changes no tables: while there are none, or older ones, it waits for their owner,
+    /// and before each pause `waiting` is called and may end the wait. Blocks its thread.
+    ///
+    /// A seat is taken over at once, also from a process whose lease has not run out. Whoever joins has the lock of the
+    /// data directory of that name, so the process before has ended, and a wait would only leave its work lying. If two
+    /// directories have one id, as those of a machine that was copied, each new process fences the one before it.
+    ///
+    /// # Errors
+    /// As [`wait_and_open`](Self::wait_and_open), but for [`StoreError::Held`]; [`StoreError::Refused`] also for a name
+    /// that is not 1 to 64 letters of ASCII, digits, `_` and `-`.
+    pub fn join(
+        config: &PostgresConfig,
+        variable: &dyn Fn(&str) -> Option<String>,
+        options: PostgresOptions,
+        name: &str,
+        waiting: &mut dyn FnMut(&Waiting) -> ControlFlow<()>,
+    ) -> Result<Self, StoreError> {
+        let opening = Opening::of_worker(config, variable, (&options.holder, &options.on_lost), name)?;
+        Ok(Self::of(opening.wait(waiting)?, options.crash_hook))
+    }
+
+    fn of(opened: Opened, crash_hook: Option<CrashHook>) -> Self {
+        let Opened { server, names, seat, lease, claim, connection, connections_max, background } = opened;
+        let promotion = claim.promoted_from.map(|from| Promotion { from, to: claim.proof.timeline });
+        if let Some(Promotion { from, to }) = promotion {
+            tracing::warn!(from, to, "the server was promoted since the last claim, and may lack the last commits");
+        }
+        let commits = CommitCount::of(claim.head);
+        let statements = Appender::of(&names, &seat);
+        let writer = Writer::new(&server, &lease, statements, (connection, commits.clone()), crash_hook);
+        let (queue, jobs) = mpsc::unbounded_channel();
+        let writer = background.spawn(writer.serve(jobs));
+        let keeper = background.spawn(Arc::clone(&lease).keep(None));
+        let reader = Arc::new(Reader::new(&server, &lease, &names, connections_max));
+        Self {
+            server,
+            lease,
+            reader,
+            places: Arc::new(Semaphore::new(QUEUE_BATCHES_MAX)),
+            writing: Arc::default(),
+            queue: Some(queue),
+            writer: Some(writer),
+            keeper: Some(keeper),
+            commits,
+            timeline: claim.proof.timeline,
+            promotion,
+            is_untouched: claim.head == 0,
+            epoch: u64::try_from(claim.proof.epoch).unwrap_or(0),
+            is_worker: seat.worker.is_some(),
+            background,
         }
     }
 
-    /// True while nobody else may have claimed the store. An effect outside of it begins only then, and where it lasts
-    /// longer than [`held_ms`](Self::held_ms) it may end as another process repeats it.
+    /// True while nobody else may have claimed the store, or evicted this worker. An effect outside of it begins only
+    /// then, and where it lasts longer than [`held_ms`](Self::held_ms) it may end as another process repeats it.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.held_ms() > 0
@@ -163,19 +194,31 @@ impl PostgresStore {
         self.timeline
     }
 
-    /// True when nothing had been committed to the store when it was claimed.
+    /// The number of the claim of this process: it tells it from those before it and after it.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// True when nothing had been committed to the store, by this seat if it is one of a worker, when it was claimed.
     #[must_use]
     pub fn is_untouched(&self) -> bool {
         self.is_untouched
     }
 
-    /// The number of commits that are known to be durable: those before the claim, and those of this process.
+    /// The number of commits that are known to be durable: those before the claim, and those of this process. A seat of
+    /// a worker counts its own.
     #[must_use]
     pub fn commits(&self) -> CommitCount {
         self.commits.clone()
     }
 
     /// Leaves out existing content, and encodes the rest.
+    ///
+    /// Content that is there when it is looked for is there when the batch is written. The lock of all writers keeps a
+    /// removal of this process away meanwhile, and a worker removes none. The removal of the owner is no danger to the
+    /// batch of a worker: it begins only while no run is claimed by one, and ends before any is given away, and what
+    /// workers commit without a run names no content.
     async fn encode(&self, batch: Batch) -> Result<Batch, StoreError> {
         let large = batch.ops.iter().filter_map(|op| match op {
             Op::Blob(digest, content) if content.len() >= KNOWN_BYTES_MIN => Some(*digest),
@@ -207,9 +250,7 @@ impl PostgresStore {
     }
 
     async fn known(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, StoreError> {
-        let reader = Arc::clone(&self.reader);
-        let known = self.background.spawn(async move { reader.known(digests).await }).await;
-        known.map_err(|_| self.ended())?
+        self.ask(|reader| async move { reader.known(digests).await }).await
     }
 
     /// Hands a batch to the writer and waits for its verdict.
@@ -228,6 +269,16 @@ impl PostgresStore {
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
         self.background.wait(what(Arc::clone(&self.reader))).unwrap_or_else(|| Err(self.ended()))
+    }
+
+    /// Waits for a read on the caller's task.
+    async fn ask<T, F>(&self, what: impl FnOnce(Arc<Reader>) -> F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let asked = self.background.spawn(what(Arc::clone(&self.reader))).await;
+        asked.map_err(|_| self.ended())?
     }
 
     fn ended(&self) -> StoreError {
@@ -278,7 +329,13 @@ impl Store for PostgresStore {
         self.read(move |reader| async move { maintain::read_all(&reader, &server).await })
     }
 
-    async fn collect(&self, names: &Naming, dry_run: bool) -> Result<CollectedContent, StoreError> {
+    async fn collect(&self, names: &Names, dry_run: bool) -> Result<CollectedContent, StoreError> {
+        if self.is_worker && !dry_run {
+            return Err(refused(
+                "a worker removes no content, which others may be about to name",
+                "collect it at the server that owns the store",
+            ));
+        }
         let alone: WriteGuard = Arc::new(Arc::clone(&self.writing).write_owned().await);
         let (dead, collected) = maintain::unreferenced(&self.background, &self.reader, &self.server, names).await?;
         if !dry_run {
@@ -306,6 +363,10 @@ impl Store for PostgresStore {
         Some(self.held_ms())
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn metrics(&self) -> Option<StoreMetrics> {
         let waiting = QUEUE_BATCHES_MAX.saturating_sub(self.places.available_permits());
         Some(StoreMetrics {
@@ -314,6 +375,22 @@ impl Store for PostgresStore {
             commits_waiting: u64::try_from(waiting).unwrap_or(u64::MAX),
             ..self.server.counts.metrics()
         })
+    }
+}
+
+#[async_trait::async_trait]
+impl Seats for PostgresStore {
+    fn seats(&self) -> Result<Vec<Seat>, StoreError> {
+        self.read(|reader| async move { reader.seats().await })
+    }
+
+    async fn evict(&self, seat: &Seat) -> Result<bool, StoreError> {
+        let (name, epoch, timeline) = (seat.name.clone(), seat.epoch, self.timeline);
+        let evicted = self.ask(move |reader| async move { reader.evict(&name, epoch, timeline).await }).await?;
+        if evicted {
+            tracing::info!(seat = %seat.name, epoch, "the seat of a worker whose lease ran out was taken away");
+        }
+        Ok(evicted)
     }
 }
 
@@ -340,116 +417,6 @@ impl Drop for PostgresStore {
             tracing::warn!("the store was not closed in order; the next owner waits until the lease ends");
         }
     }
-}
-
-/// The parts that every attempt to open a store shares.
-struct Opening {
-    server: Arc<Server>,
-    names: Names,
-    lease: Arc<Lease>,
-    options: PostgresOptions,
-    connections_max: u32,
-    background: Background,
-}
-
-/// A claim, and the connection it was made over.
-struct Owned {
-    claim: Claim,
-    connection: Connection,
-}
-
-impl Opening {
-    fn new(
-        config: &PostgresConfig,
-        variable: &dyn Fn(&str) -> Option<String>,
-        options: PostgresOptions,
-    ) -> Result<Self, StoreError> {
-        let server = Arc::new(Server::of(config, variable)?);
-        let names = Names::of(&config.schema);
-        let lease = Arc::new(Lease::new(&server, &names, Arc::clone(&options.on_lost))?);
-        let background = Background::start().map_err(|why| server.place.failed(format!("no thread: {why}")))?;
-        Ok(Self { server, names, lease, options, connections_max: config.connections_max, background })
-    }
-
-    /// Tries to claim the store. `was_held`: there was one, so that none is made.
-    fn attempt(&self, was_held: bool) -> Result<Claimed<Owned>, Trouble> {
-        let (server, names, lease) = (Arc::clone(&self.server), self.names.clone(), Arc::clone(&self.lease));
-        let holder = self.options.holder.clone();
-        let claimed = self.background.wait(async move { claim(&server, &names, &lease, &holder, was_held).await });
-        claimed.unwrap_or_else(|| Err(Trouble::Final(self.server.place.failed("its thread ended"))))
-    }
-
-    fn finish(self, owned: Owned) -> PostgresStore {
-        let Self { server, names, lease, options, connections_max, background } = self;
-        let Owned { claim, connection } = owned;
-        let promotion = claim.promoted_from.map(|from| Promotion { from, to: claim.proof.timeline });
-        if let Some(Promotion { from, to }) = promotion {
-            tracing::warn!(from, to, "the server was promoted since its last owner, and may lack the last commits");
-        }
-        let commits = CommitCount::of(claim.head);
-        let writer = Writer::new(&server, &lease, &names, (connection, commits.clone()), options.crash_hook);
-        let (queue, jobs) = mpsc::unbounded_channel();
-        let writer = background.spawn(writer.serve(jobs));
-        let keeper = background.spawn(Arc::clone(&lease).keep(None));
-        let reader = Arc::new(Reader::new(&server, &lease, &names, connections_max));
-        PostgresStore {
-            server,
-            lease,
-            reader,
-            places: Arc::new(Semaphore::new(QUEUE_BATCHES_MAX)),
-            writing: Arc::default(),
-            queue: Some(queue),
-            writer: Some(writer),
-            keeper: Some(keeper),
-            commits,
-            timeline: claim.proof.timeline,
-            promotion,
-            is_untouched: claim.head == 0,
-            epoch: u64::try_from(claim.proof.epoch).unwrap_or(0),
-            background,
-        }
-    }
-}
-
-/// Makes the tables if there are none, and claims the store. Steps that older tables lack are taken by their owner. Tables
-/// that were there and are gone are not made: they are about to be restored.
-async fn claim(
-    server: &Server,
-    names: &Names,
-    lease: &Lease,
-    holder: &Holder,
-    was_held: bool,
-) -> Result<Claimed<Owned>, Trouble> {
-    let connection = server.connect_to_any().await.map_err(Trouble::of_connection)?;
-    server.facts(&connection).await.map_err(Trouble::of_connection)?.check(&server.place).map_err(Trouble::Final)?;
-    let found = server.bounded(server.statement_max, names.format(&connection.client)).await?;
-    if let Some(refused) = found.and_then(|found| newer(&server.place, found)) {
-        return Err(Trouble::Final(refused));
-    }
-    if found.is_none() {
-        if was_held {
-            return Err(Trouble::Again(server.place.unreachable("its tables are gone, as during a restore")));
-        }
-        server.bounded(server.statement_max, names.migrate(&connection.client, 0)).await?;
-    }
-    let claim = match lease.claim(&connection.client, holder).await? {
-        Claimed::Ours(claim) => claim,
-        Claimed::Others(waiting) => return Ok(Claimed::Others(waiting)),
-    };
-    if let Some(older) = found.filter(|found| *found < FORMAT) {
-        server.bounded(server.statement_max, names.migrate(&connection.client, older)).await?;
-    }
-    lease.announce(&connection.client, holder).await?;
-    Ok(Claimed::Ours(Owned { claim, connection }))
-}
-
-/// The time until a standby asks again.
-fn pause(reason: &Waiting) -> Duration {
-    let soon = match reason {
-        Waiting::Holder { left_ms, .. } => POLL.min(Duration::from_millis(*left_ms)),
-        Waiting::Server { .. } => POLL,
-    };
-    soon + jitter(POLL)
 }
 
 /// Logs the cost of a read, to find growing ones.

@@ -1,12 +1,20 @@
 //! The protocol of a store's owner, as a machine without clocks, connections and chance.
 //!
-//! [`Owner`] holds what a process knows of its right to the store. `lease.rs` and `writer.rs` send the statements and
-//! tell it what came back. It decides what that means: until when nobody else may claim the store, whether a commit
-//! landed, is sent again or failed, and whether the store is lost. `simulation.rs` runs the same machine, with several
-//! processes, one database and a network under seeded schedules.
+//! [`Owner`] holds what a process knows of its right to its row: that of the owner of the store, or the seat of a
+//! worker. `lease.rs` and `writer.rs` send the statements and tell it what came back. It decides what that means: until
+//! when nobody else may claim the row, whether a commit landed, is sent again or failed, and whether the store is lost.
+//! `simulation.rs` runs the same machine, with several processes, one database and a network under seeded schedules.
+//!
+//! Other seats change the values that a commit has conditions on. So a condition that does not hold now may hold again
+//! when an attempt of unknown outcome arrives late. Before a caller is told that its commit did nothing, the head is
+//! moved without the commit then, by [`VOID_HEADS`]: no attempt before lands any more, and the head tells what moved
+//! it.
 
 #[cfg(test)]
 mod simulation;
+
+/// The number by which the head is moved to keep attempts of unknown outcome from landing. A commit moves it by one.
+pub(crate) const VOID_HEADS: i64 = 2;
 
 /// The claim that every statement of an owner proves, beside the nonce.
 ///
@@ -59,6 +67,8 @@ pub(crate) enum Input {
 pub(crate) enum CommitEvent {
     /// The statement moved the head.
     Moved,
+    /// The head was moved without the commit.
+    Voided,
     /// The statement did nothing, and then this row was found; none: it is gone.
     Still {
         /// True where the statement found conditions that do not hold.
@@ -104,6 +114,9 @@ pub(crate) enum Obstacle {
     Error,
     /// A server that acknowledges what it may lose.
     NotDurable,
+    /// Conditions that do not hold, while an attempt before may still land: from here on the head is moved without the
+    /// commit, in place of the commit.
+    MayStillLand,
     /// A lease that had run out, and that nobody took.
     RanOut {
         /// False where it is renewed before the commit is sent again.
@@ -151,8 +164,17 @@ struct Holding {
     until_ms: u64,
     /// The number of commits so far.
     head: i64,
-    /// True while an attempt of the present commit may have landed or may land.
-    is_unknown: bool,
+    doubt: Doubt,
+}
+
+/// What is unknown about the present commit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    Nothing,
+    /// An attempt may have landed or may land.
+    Attempt,
+    /// As before, and the head may have been moved without the commit, or may be.
+    Void,
 }
 
 impl Owner {
@@ -216,7 +238,7 @@ impl Owner {
             (_, Input::GivenBack) => Ok((State::Seeking, Outcome::Stands)),
             (_, Input::Claimed { sent_ms, proof, head }) => {
                 let until_ms = sent_ms.saturating_add(self.lasts_ms);
-                Ok((State::Holding(Holding { proof, until_ms, head, is_unknown: false }), Outcome::Stands))
+                Ok((State::Holding(Holding { proof, until_ms, head, doubt: Doubt::Nothing }), Outcome::Stands))
             }
             (State::Seeking, Input::Renewed { .. } | Input::NotRenewed(_)) => Ok((State::Seeking, Outcome::Stands)),
             (State::Seeking, Input::Commit(_)) => Ok((State::Seeking, Outcome::Failed)),
@@ -241,15 +263,18 @@ impl Holding {
     fn settle(&mut self, event: CommitEvent) -> Result<Outcome, Loss> {
         match event {
             CommitEvent::Moved => Ok(self.landed()),
+            CommitEvent::Voided => Ok(self.voided()),
             CommitEvent::Still { is_broken, row } => self.explain(is_broken, row),
             CommitEvent::Failed(Failure::Unknown) => {
-                self.is_unknown = true;
+                if self.doubt == Doubt::Nothing {
+                    self.doubt = Doubt::Attempt;
+                }
                 Ok(Outcome::Repeat(Obstacle::Error))
             }
-            CommitEvent::Failed(Failure::Final) if !self.is_unknown => Ok(Outcome::Failed),
+            CommitEvent::Failed(Failure::Final) if self.doubt == Doubt::Nothing => Ok(Outcome::Failed),
             CommitEvent::Failed(Failure::Again | Failure::Final) => Ok(Outcome::Repeat(Obstacle::Error)),
-            CommitEvent::TooLate if self.is_unknown => Err(Loss::UnknownOutcome),
-            CommitEvent::TooLate => Ok(Outcome::Failed),
+            CommitEvent::TooLate if self.doubt == Doubt::Nothing => Ok(Outcome::Failed),
+            CommitEvent::TooLate => Err(Loss::UnknownOutcome),
         }
     }
 
@@ -257,16 +282,21 @@ impl Holding {
     /// or it was no time for it. The order counts: a commit that landed breaks its own conditions.
     fn explain(&mut self, is_broken: bool, row: Option<OwnerRow>) -> Result<Outcome, Loss> {
         let row = self.expect(row)?;
-        if self.is_unknown && row.head == self.head.saturating_add(1) {
+        if self.doubt != Doubt::Nothing && row.head == self.head.saturating_add(1) {
             return Ok(self.landed());
+        }
+        if self.doubt == Doubt::Void && row.head == self.head.saturating_add(VOID_HEADS) {
+            return Ok(self.voided());
         }
         if row.head != self.head {
             return Err(Loss::Head { expected: self.head, found: row.head });
         }
-        if is_broken {
-            // No attempt before lands any more either: at this head it finds the same rows.
-            self.is_unknown = false;
+        if is_broken && self.doubt == Doubt::Nothing {
             return Ok(Outcome::Conflicting);
+        }
+        if is_broken {
+            self.doubt = Doubt::Void;
+            return Ok(Outcome::Repeat(Obstacle::MayStillLand));
         }
         let ran_out = Obstacle::RanOut { is_renewed: row.is_in_time };
         Ok(Outcome::Repeat(if row.is_durable { ran_out } else { Obstacle::NotDurable }))
@@ -274,8 +304,14 @@ impl Holding {
 
     fn landed(&mut self) -> Outcome {
         self.head = self.head.saturating_add(1);
-        self.is_unknown = false;
+        self.doubt = Doubt::Nothing;
         Outcome::Landed
+    }
+
+    fn voided(&mut self) -> Outcome {
+        self.head = self.head.saturating_add(VOID_HEADS);
+        self.doubt = Doubt::Nothing;
+        Outcome::Conflicting
     }
 
     /// Expects that a row has this claim, on the server of this claim.
@@ -362,8 +398,8 @@ mod tests {
         check(&[CommitEvent::Moved], Ok(Outcome::Landed), Ok(8));
         check(&[unknown], again, Ok(7));
         check(&[unknown, still(true, row(8))], Ok(Outcome::Landed), Ok(8));
-        check(&[unknown, still(true, row(7))], Ok(Outcome::Conflicting), Ok(7));
-        check(&[unknown, still(true, row(7)), CommitEvent::TooLate], Ok(Outcome::Failed), Ok(7));
+        check(&[still(true, row(7))], Ok(Outcome::Conflicting), Ok(7));
+        check(&[still(true, row(7)), CommitEvent::TooLate], Ok(Outcome::Failed), Ok(7));
         let elsewhere = Loss::Head { expected: 7, found: 8 };
         check(&[still(false, row(8))], Err(elsewhere), Err(elsewhere));
         check(&[CommitEvent::Failed(Failure::Final)], Ok(Outcome::Failed), Ok(7));
@@ -376,5 +412,32 @@ mod tests {
         check(&[still(false, OwnerRow { is_in_time: false, ..row(7) })], ran_out(false), Ok(7));
         let not_durable = OwnerRow { is_durable: false, is_in_time: false, ..row(7) };
         check(&[still(false, not_durable)], Ok(Outcome::Repeat(Obstacle::NotDurable)), Ok(7));
+    }
+
+    #[test]
+    fn a_conflict_is_told_only_once_no_attempt_before_can_land_any_more() {
+        let still = |is_broken, head| CommitEvent::Still { is_broken, row: Some(row(head)) };
+        let unknown = CommitEvent::Failed(Failure::Unknown);
+        let may_land = Ok(Outcome::Repeat(Obstacle::MayStillLand));
+        let check = |events: &[CommitEvent], expected: Result<Outcome, Loss>, head: Result<i64, Loss>| {
+            let mut owner = holding();
+            let begun = [unknown, still(true, 7)].map(|event| owner.step(Input::Commit(event)));
+            assert_eq!(begun[1], may_land);
+            let mut last = may_land;
+            for event in events {
+                last = owner.step(Input::Commit(*event));
+            }
+            assert_eq!(last, expected, "{events:?}");
+            assert_eq!(owner.held().map(|(_, head)| head), head, "{events:?}");
+        };
+        check(&[], may_land, Ok(7));
+        check(&[CommitEvent::Voided], Ok(Outcome::Conflicting), Ok(9));
+        check(&[still(false, 8)], Ok(Outcome::Landed), Ok(8));
+        check(&[unknown, still(false, 9)], Ok(Outcome::Conflicting), Ok(9));
+        check(&[unknown, still(false, 7)], Ok(Outcome::Repeat(Obstacle::RanOut { is_renewed: true })), Ok(7));
+        check(&[CommitEvent::Failed(Failure::Final)], Ok(Outcome::Repeat(Obstacle::Error)), Ok(7));
+        check(&[CommitEvent::TooLate], Err(Loss::UnknownOutcome), Err(Loss::UnknownOutcome));
+        let elsewhere = Loss::Head { expected: 7, found: 10 };
+        check(&[still(false, 10)], Err(elsewhere), Err(elsewhere));
     }
 }

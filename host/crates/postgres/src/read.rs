@@ -1,17 +1,23 @@
 //! Reads: over connections of their own, which are made when they are needed and kept.
 //!
-//! A read changes nothing, so it is repeated after an error that may pass, until the server is back or the caller has
-//! waited long enough. Once one has waited in vain for a connection, the server is away: all others are refused at
-//! once, but for one at a time that finds out whether it is back. Otherwise the callers of a long outage would pile up.
-//! A scan is one statement, so its rows are those of one moment.
+//! A read changes nothing, and an eviction of a worker does the same however often it is carried out. So each is
+//! repeated after an error that may pass, until the server is back or the caller has waited long enough. Once one has
+//! waited in vain for a connection, the server is away: all others are refused at once, but for one at a time that
+//! finds out whether it is back. Otherwise the callers of a long outage would pile up. A scan is one statement, so its
+//! rows are those of one moment.
+//!
+//! An eviction is no commit of the store, and proves no claim: a lease that ran out is one for everybody. It proves the
+//! server, since a pooler may lead an old connection to a promoted one. On the former server it would take away nothing
+//! that is in use, and an eviction that a promotion loses takes nothing back: a claim from before the promotion proves
+//! a timeline that is no longer the server's.
 
 use crate::clock::jitter;
 use crate::connect::{Connection, Server};
 use crate::error::Trouble;
 use crate::lease::Lease;
-use crate::schema::{Names, table_no};
+use crate::schema::{Names, TIMELINE, table_no};
 use longhaul_core::Digest;
-use longhaul_core::store::{Row, StoreError, Table};
+use longhaul_core::store::{Row, Seat, StoreError, Table};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -47,6 +53,8 @@ struct Statements {
     lengths: String,
     digests: String,
     contents: String,
+    seats: String,
+    evict: String,
 }
 
 /// Where a scan begins.
@@ -61,7 +69,7 @@ type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 impl Statements {
     fn of(names: &Names) -> Self {
-        let Names { kv, blob, .. } = names;
+        let Names { kv, blob, worker, .. } = names;
         let scan = |comparison: &str, order: &str| {
             format!(
                 "SELECT key, value FROM {kv} WHERE table_no = $1 AND key {comparison} $2 \
@@ -82,6 +90,18 @@ impl Statements {
                 "SELECT digest, octet_length(bytes)::bigint FROM {blob} WHERE digest > $1 ORDER BY digest LIMIT $2"
             ),
             contents: format!("SELECT digest, bytes FROM {blob} WHERE digest = ANY($1) ORDER BY digest"),
+            seats: format!(
+                "SELECT name, epoch, holder, greatest(0, coalesce(ceil(extract(epoch FROM \
+                 lease_until - clock_timestamp()) * 1000), 0))::bigint, head FROM {worker} ORDER BY name COLLATE \"C\""
+            ),
+            // The second part tells of the same eviction by an attempt before, whose answer was lost.
+            evict: format!(
+                "WITH evicted AS (UPDATE {worker} SET nonce = NULL, lease_until = NULL, holder = '', epoch = epoch + 1 \
+                 WHERE name = $1 AND epoch = $2 AND (lease_until IS NULL OR lease_until <= clock_timestamp()) \
+                 AND {TIMELINE} = $3 RETURNING name) \
+                 SELECT EXISTS (SELECT FROM evicted) OR EXISTS (SELECT FROM {worker} \
+                 WHERE name = $1 AND epoch = $2 + 1 AND nonce IS NULL AND {TIMELINE} = $3)"
+            ),
         }
     }
 }
@@ -165,6 +185,21 @@ impl Reader {
         rows.iter().map(|row| Ok((self.digest(self.column(row, 0)?)?, self.column(row, 1)?))).collect()
     }
 
+    /// The seats of workers, by name.
+    pub(crate) async fn seats(&self) -> Result<Vec<Seat>, StoreError> {
+        let rows = self.rows(&self.statements.seats, &[]).await?;
+        rows.iter().map(|row| self.seat(row)).collect()
+    }
+
+    /// Takes the seat of a worker away whose lease ran out; true: it is gone, by this call or by one before. `timeline`
+    /// is that of the server on which this process claimed its own row.
+    pub(crate) async fn evict(&self, name: &str, epoch: u64, timeline: i32) -> Result<bool, StoreError> {
+        let epoch = i64::try_from(epoch).unwrap_or(i64::MAX - 1);
+        let params: [Param<'_>; 3] = [(&name, Type::TEXT), (&epoch, Type::INT8), (&timeline, Type::INT4)];
+        let rows = self.rows(&self.statements.evict, &params).await?;
+        rows.first().map_or(Ok(false), |row| self.column(row, 0))
+    }
+
     async fn value(&self, text: &str, params: &[Param<'_>]) -> Result<Option<Vec<u8>>, StoreError> {
         let rows = self.rows(text, params).await?;
         rows.first().map(|row| self.column(row, 0)).transpose()
@@ -205,7 +240,7 @@ impl Reader {
             let (why, has_connection) = match self.try_rows(text, params).await {
                 Ok(rows) => return Ok(rows),
                 Err(Trouble::Final(why)) => return Err(why),
-                Err(Trouble::Again(why)) => {
+                Err(Trouble::Again(why) | Trouble::Overtaken(why)) => {
                     let has_connection = !matches!(why, StoreError::Unreachable { .. });
                     (why, has_connection)
                 }
@@ -291,6 +326,17 @@ impl Reader {
     fn length(&self, row: &tokio_postgres::Row) -> Result<(Digest, usize), StoreError> {
         let length: i64 = self.column(row, 1)?;
         Ok((self.digest(self.column(row, 0)?)?, usize::try_from(length).unwrap_or(usize::MAX)))
+    }
+
+    fn seat(&self, row: &tokio_postgres::Row) -> Result<Seat, StoreError> {
+        let number = |at| self.column::<i64>(row, at).map(|number| u64::try_from(number).unwrap_or(0));
+        Ok(Seat {
+            name: self.column(row, 0)?,
+            epoch: number(1)?,
+            holder: self.column(row, 2)?,
+            left_ms: number(3)?,
+            commits: number(4)?,
+        })
     }
 
     fn digest(&self, bytes: &[u8]) -> Result<Digest, StoreError> {

@@ -105,7 +105,7 @@ async fn report(server: &Server, names: &Names, facts: &Facts, connection: &Conn
         fsync: row.try_get(0)?,
         isolation: facts.isolation.clone(),
         is_encrypted: facts.is_encrypted,
-        is_pooled: server.is_pooled() || facts.statement_timeout != server.statement_ms().to_string(),
+        is_pooled: server.has_pooler(facts),
         connections_used: natural(connections_used),
         connections_max: natural(connections_max),
         clock_skew_ms,
@@ -153,8 +153,9 @@ async fn add_owner(report: &mut ServerReport, client: &Client, names: &Names) ->
 async fn add_size(report: &mut ServerReport, client: &Client, names: &Names) -> Result<(), Error> {
     let asked = "SELECT coalesce(sum(pg_total_relation_size(relid)), 0)::bigint, \
                  coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables \
-                 WHERE relid = ANY($1::regclass[]::oid[])";
-    let tables: &[&str] = &[&names.meta, &names.owner, &names.kv, &names.blob];
+                 WHERE relid IN (SELECT to_regclass(name)::oid FROM unnest($1::text[]) AS name)";
+    // Older tables lack some.
+    let tables: &[&str] = &[&names.meta, &names.owner, &names.worker, &names.kv, &names.blob];
     let row = client.query_typed_one(asked, &[(&tables, Type::TEXT_ARRAY)]).await?;
     let (size_bytes, dead_rows): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
     (report.size_bytes, report.dead_rows) = (natural(size_bytes), natural(dead_rows));

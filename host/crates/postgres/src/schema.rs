@@ -15,6 +15,8 @@
 //! | | `lease_until` | the time until which nobody else may claim it, by the clock of the database |
 //! | | `holder`, `claimed_at` | the process, for people |
 //! | | `url` | the address by which other servers reach that process; none where it serves none of them |
+//! | `worker` | `name` | the id of a worker's data directory; one row for each worker that ever joined |
+//! | | the other columns | those of `owner`, for the seat of that worker: its claim, and the commits by this seat |
 //! | `kv` | `table_no`, `key`, `value` | the rows of all tables of a store; see [`table_no`] for their numbers |
 //! | `blob` | `digest`, `bytes` | content under its SHA-256; see `blob.rs` |
 //!
@@ -23,8 +25,9 @@
 //!
 //! The format number changes when a reader of the old number could misread the tables, or write what breaks them. A
 //! schema with a higher number is refused, not guessed at. One with a lower number gets the steps that it lacks from
-//! the next process that claims it.
+//! the next process that claims it as its owner; workers wait for that.
 
+use crate::config::refused;
 use crate::error::Place;
 use longhaul_core::store::{StoreError, Table};
 use tokio_postgres::types::Type;
@@ -38,9 +41,9 @@ pub const FORMAT: u64 = MIGRATIONS.len() as u64;
 
 /// The steps from an empty schema to the newest format. A step that was released is never changed.
 ///
-/// `owner` is one row that every commit changes: with room in its page, and no index on what changes, no new page and
-/// no index entry comes of it.
-const MIGRATIONS: [&str; 2] = [
+/// `owner` is one row that every commit changes, as a row of `worker` is: with room in its page, and no index on what
+/// changes, no new page and no index entry comes of it.
+const MIGRATIONS: [&str; 3] = [
     r"
 CREATE TABLE IF NOT EXISTS {schema}.meta (
     id smallint PRIMARY KEY DEFAULT 1 CHECK (id = 1),
@@ -71,7 +74,22 @@ INSERT INTO {schema}.owner DEFAULT VALUES ON CONFLICT DO NOTHING;
     r"
 ALTER TABLE {schema}.owner ADD COLUMN IF NOT EXISTS url text;
 ",
+    r"
+CREATE TABLE IF NOT EXISTS {schema}.worker (
+    name text PRIMARY KEY,
+    nonce uuid,
+    epoch bigint NOT NULL DEFAULT 0,
+    head bigint NOT NULL DEFAULT 0,
+    timeline integer,
+    lease_until timestamptz,
+    holder text NOT NULL DEFAULT '',
+    claimed_at timestamptz,
+    url text) WITH (fillfactor = 50);
+",
 ];
+
+/// The longest name of a worker's seat.
+const SEAT_NAME_MAX: usize = 64;
 
 /// The key of the lock under which the tables are made: `longhaul` in ASCII.
 const LOCK: i64 = 0x6c6f_6e67_6861_756c;
@@ -83,9 +101,25 @@ pub(crate) const TIMELINE: &str = "('x' || left(pg_walfile_name(pg_current_wal_l
 /// True where a commit is on the disk once it is acknowledged.
 pub(crate) const IS_DURABLE: &str = "current_setting('synchronous_commit') <> 'off'";
 
+/// True in a transaction that sees one moment, and that fails where a row that it changes was changed since.
+pub(crate) const IS_REPEATABLE: &str = "current_setting('transaction_isolation') = 'repeatable read'";
+
 /// The address of the holder, of the row `held`. Tables of the first format have no such column, and may be held by a
 /// process that knows none.
 pub(crate) const HELD_URL: &str = "to_jsonb(held) ->> 'url'";
+
+/// The row by which a process works with a store: its claim, its lease, and the number of its commits.
+#[derive(Clone, Debug)]
+pub(crate) struct SeatRow {
+    /// Its table.
+    pub(crate) table: String,
+    /// The column that tells it from others.
+    pub(crate) key: &'static str,
+    /// The condition that it alone meets.
+    pub(crate) row: String,
+    /// The name of the worker; none for the owner.
+    pub(crate) worker: Option<String>,
+}
 
 /// The names of the tables in statements.
 #[derive(Clone, Debug)]
@@ -93,6 +127,7 @@ pub(crate) struct Names {
     schema: String,
     pub(crate) meta: String,
     pub(crate) owner: String,
+    pub(crate) worker: String,
     pub(crate) kv: String,
     pub(crate) blob: String,
 }
@@ -105,9 +140,29 @@ impl Names {
             schema: format!("\"{schema}\""),
             meta: table("meta"),
             owner: table("owner"),
+            worker: table("worker"),
             kv: table("kv"),
             blob: table("blob"),
         }
+    }
+
+    /// The seat of the owner.
+    pub(crate) fn owner_seat(&self) -> SeatRow {
+        SeatRow { table: self.owner.clone(), key: "id", row: "id = 1".to_owned(), worker: None }
+    }
+
+    /// The seat of a worker. Its name is a part of statements, so that their parameters keep their numbers, and is
+    /// checked to end no text there.
+    pub(crate) fn worker_seat(&self, name: &str) -> Result<SeatRow, StoreError> {
+        let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+        if !is_plain || name.is_empty() || name.len() > SEAT_NAME_MAX {
+            return Err(refused(
+                format!("`{}` is no name of a worker's seat", name.escape_debug()),
+                "use 1 to 64 letters of ASCII, digits, `_` and `-`",
+            ));
+        }
+        let (row, worker) = (format!("name = '{name}'"), Some(name.to_owned()));
+        Ok(SeatRow { table: self.worker.clone(), key: "name", row, worker })
     }
 
     /// The number of the format; none where there are no tables.
@@ -194,11 +249,28 @@ mod tests {
         assert!(whole.contains("CREATE SCHEMA IF NOT EXISTS \"longhaul\";") && !whole.contains("{schema}"), "{whole}");
         assert!(whole.contains("CREATE TABLE IF NOT EXISTS \"longhaul\".kv"), "{whole}");
         let second = names.migration(1, true);
-        assert!(second.contains("\"longhaul\".owner ADD COLUMN") && !second.contains("CREATE TABLE"), "{second}");
+        assert!(second.contains("\"longhaul\".owner ADD COLUMN") && !second.contains(".kv ("), "{second}");
+        let third = names.migration(2, true);
+        assert!(
+            third.contains("CREATE TABLE IF NOT EXISTS \"longhaul\".worker") && !third.contains("ALTER"),
+            "{third}"
+        );
         assert!(!names.migration(FORMAT, true).contains("CREATE") && !names.migration(FORMAT, true).contains("ALTER"));
         let place = Place("postgres://h/db".to_owned());
         assert_eq!(newer(&place, FORMAT), None);
         let refused = newer(&place, FORMAT + 1).map(|error| error.to_string()).unwrap_or_default();
         assert!(refused.contains("use the longhaul that wrote it, or a newer one"), "{refused}");
+    }
+
+    #[test]
+    fn the_name_of_a_seat_ends_no_text_of_a_statement() {
+        let names = Names::of("longhaul");
+        let seat = |name: &str| names.worker_seat(name).map(|seat| seat.row).map_err(|error| error.to_string());
+        assert_eq!(seat("A-z_09"), Ok("name = 'A-z_09'".to_owned()));
+        assert!(seat(&"a".repeat(SEAT_NAME_MAX)).is_ok());
+        for name in ["", "a'b", "a b", "a\\", "a\n", "ä", &"a".repeat(SEAT_NAME_MAX + 1)] {
+            let refused = seat(name).expect_err("no name");
+            assert!(refused.contains("use 1 to 64 letters") && !refused.contains('\n'), "{refused}");
+        }
     }
 }

@@ -8,6 +8,9 @@
 //! that it expects is there once, so it is carried out at most once, and the head tells whether it was. If the server
 //! stays away for too long, the store is given up: nothing is decided on an outcome that nobody knows. `protocol.rs`
 //! decides all of this; here the statement is sent, and its callers are answered.
+//!
+//! A statement that another seat's commit overtook is sent again at once: the other one is done, and a wait would leave
+//! the row to its next one.
 
 use crate::append::{Appended, Appender, Fence, Work};
 use crate::clock::jitter;
@@ -17,7 +20,6 @@ use crate::error::Trouble;
 use crate::fold::{Condition, Folded, conflict, group, merge};
 use crate::lease::Lease;
 use crate::protocol::{CommitEvent, Failure, Input, Obstacle, Outcome};
-use crate::schema::Names;
 use longhaul_core::crash::CrashHook;
 use longhaul_core::store::StoreError;
 use std::any::Any;
@@ -40,6 +42,10 @@ const TRANSFER_MS_PER_MIB: u64 = 250;
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
+/// The longest pause before a statement is sent again that another one overtook: so long that two writers of the same
+/// rows do not go in step.
+const OVERTAKEN_MAX: Duration = Duration::from_millis(2);
+
 /// The longest time for which callers of the last group are awaited, and the longest without one of them. Without the
 /// wait the first of them would have a flush of their own, for which all others wait.
 const GATHER_MAX: Duration = Duration::from_micros(300);
@@ -55,8 +61,8 @@ pub(crate) struct Job {
     pub(crate) writing: WriteGuard,
 }
 
-/// A guard of the lock of all writers, kept until a batch is answered, also after its caller was cancelled: content that
-/// a batch names and leaves out is not removed meanwhile, and no batch leaves out what is being removed.
+/// A guard of the lock of all writers, kept until a batch is answered, also after its caller was cancelled: content
+/// that a batch names and leaves out is not removed meanwhile, and no batch leaves out what is being removed.
 pub(crate) type WriteGuard = Arc<dyn Any + Send + Sync>;
 
 impl Job {
@@ -87,6 +93,19 @@ enum Landing {
     },
 }
 
+/// The reason why a statement is sent again.
+struct Repeat {
+    why: StoreError,
+    /// True where it may pass at once.
+    is_overtaken: bool,
+}
+
+impl From<StoreError> for Repeat {
+    fn from(why: StoreError) -> Self {
+        Self { why, is_overtaken: false }
+    }
+}
+
 /// The writer of a store.
 pub(crate) struct Writer {
     server: Arc<Server>,
@@ -105,14 +124,14 @@ impl Writer {
     pub(crate) fn new(
         server: &Arc<Server>,
         lease: &Arc<Lease>,
-        names: &Names,
+        appender: Appender,
         (connection, commits): (Connection, CommitCount),
         crash_hook: Option<CrashHook>,
     ) -> Self {
         Self {
             server: Arc::clone(server),
             lease: Arc::clone(lease),
-            appender: Appender::of(names),
+            appender,
             commits,
             connection: Some(connection),
             crash_hook,
@@ -224,13 +243,13 @@ impl Writer {
 
     /// Has a statement carried out, or finds that it was not.
     async fn land(&mut self, work: &Work<'_>, deadline: Instant) -> Landing {
-        let mut pause = PAUSE_MIN;
+        let (mut pause, mut doubted) = (PAUSE_MIN, None);
         self.reach("store.before-commit");
         loop {
             if let Err(why) = self.lease.check() {
                 return Landing::Failed { why, is_of_server: true };
             }
-            let why = match self.attempt(work).await {
+            let Repeat { why, is_overtaken } = match self.attempt(work, &mut doubted).await {
                 Ok(landing) => {
                     if matches!(landing, Landing::Done) {
                         self.count();
@@ -238,10 +257,15 @@ impl Writer {
                     }
                     return landing;
                 }
-                Err(why) => why,
+                Err(repeat) => repeat,
             };
             if Instant::now() + pause >= deadline {
                 return Landing::Failed { why: self.late(why), is_of_server: true };
+            }
+            if is_overtaken {
+                tracing::debug!(error = %why, "a commit that another one overtook is sent again");
+                sleep(jitter(OVERTAKEN_MAX)).await;
+                continue;
             }
             tracing::warn!(error = %why, "a commit is sent again");
             sleep(pause + jitter(pause)).await;
@@ -261,8 +285,9 @@ impl Writer {
         self.lease.step(Input::Commit(CommitEvent::TooLate), &why.to_string()).err().unwrap_or(why)
     }
 
-    /// Sends a statement once. The error is the reason why it is sent again.
-    async fn attempt(&mut self, work: &Work<'_>) -> Result<Landing, StoreError> {
+    /// Sends a statement once. The error is the reason why it is sent again. `doubted` are conditions of it that did
+    /// not hold while an attempt before could still land: the head is moved without the work then.
+    async fn attempt(&mut self, work: &Work<'_>, doubted: &mut Option<Vec<usize>>) -> Result<Landing, Repeat> {
         let connection = match self.connection.take().filter(Connection::seems_open) {
             Some(open) => open,
             None => match self.server.connect_checked().await {
@@ -279,37 +304,61 @@ impl Writer {
         };
         let fence = Fence { nonce: self.lease.nonce(), proof, head };
         let limit = self.server.append_max() + transfer(work.bytes());
-        let sent = self.appender.append(&connection.client, &fence, work);
-        let appended = self.server.bounded(limit, sent).await;
+        let is_void = doubted.is_some();
+        let sent = async {
+            if is_void {
+                self.appender.void(&connection.client, &fence).await
+            } else {
+                self.appender.append(&connection.client, &fence, work).await
+            }
+        };
+        let appended = self.server.bounded(limit, connection.repeatable(sent)).await;
         match appended {
             Ok(Ok(Appended::Moved)) => {
                 self.connection = Some(connection);
-                self.lease.step(Input::Commit(CommitEvent::Moved), "").map(|_landed| Landing::Done)
+                let (event, landing) = match doubted.take() {
+                    None => (CommitEvent::Moved, Landing::Done),
+                    Some(broken) => (CommitEvent::Voided, Landing::Broken(broken)),
+                };
+                self.lease.step(Input::Commit(event), "")?;
+                Ok(landing)
             }
-            Ok(Ok(Appended::Still(broken))) => self.explain(connection, broken).await,
+            Ok(Ok(Appended::Still(broken))) => self.explain(connection, broken, doubted).await,
             Ok(Err(why)) => self.failed(Trouble::Unknown(self.server.place.failed(why))),
-            Err(trouble) => self.failed(trouble),
+            Err(trouble) => {
+                if matches!(trouble, Trouble::Overtaken(_)) {
+                    // The server answered, and is ready for the next one.
+                    self.connection = Some(connection);
+                }
+                self.failed(trouble)
+            }
         }
     }
 
     /// The consequence of an error of an attempt.
-    fn failed(&self, trouble: Trouble) -> Result<Landing, StoreError> {
+    fn failed(&self, trouble: Trouble) -> Result<Landing, Repeat> {
         let failure = match &trouble {
-            Trouble::Again(_) => Failure::Again,
+            Trouble::Again(_) | Trouble::Overtaken(_) => Failure::Again,
             Trouble::Unknown(_) => Failure::Unknown,
             Trouble::Final(_) => Failure::Final,
         };
+        let is_overtaken = matches!(trouble, Trouble::Overtaken(_));
         let why = trouble.into_error();
         match self.lease.step(Input::Commit(CommitEvent::Failed(failure)), "") {
             Ok(Outcome::Failed) => Ok(Landing::Failed { why, is_of_server: false }),
-            Ok(_) => Err(why),
+            Ok(_) => Err(Repeat { why, is_overtaken }),
             Err(why) => Ok(Landing::Failed { why, is_of_server: true }),
         }
     }
 
     /// Finds out why a statement did nothing: it was carried out by an attempt before, its conditions do not hold, the
     /// lease ran out, or the store is lost. The connection is kept where it is of further use.
-    async fn explain(&mut self, connection: Connection, broken: Vec<usize>) -> Result<Landing, StoreError> {
+    async fn explain(
+        &mut self,
+        mut connection: Connection,
+        broken: Vec<usize>,
+        doubted: &mut Option<Vec<usize>>,
+    ) -> Result<Landing, Repeat> {
         let status = match self.lease.status(&connection.client).await {
             Ok(status) => status,
             Err(trouble) => return self.failed(Trouble::Again(trouble.into_error())),
@@ -318,16 +367,26 @@ impl Writer {
         match self.lease.step(Input::Commit(event), &status.holder) {
             Ok(outcome @ (Outcome::Landed | Outcome::Conflicting)) => {
                 self.connection = Some(connection);
+                let broken = doubted.take().unwrap_or(broken);
                 Ok(if outcome == Outcome::Landed { Landing::Done } else { Landing::Broken(broken) })
             }
-            Ok(Outcome::Repeat(Obstacle::NotDurable)) => Err(not_durable(&self.server.place)),
+            Ok(Outcome::Repeat(Obstacle::NotDurable)) => Err(not_durable(&self.server.place).into()),
+            Ok(Outcome::Repeat(Obstacle::MayStillLand)) => {
+                self.connection = Some(connection);
+                *doubted = Some(broken);
+                let why = self.server.place.failed("its conditions do not hold, and an attempt before may still land");
+                Err(Repeat { why, is_overtaken: true })
+            }
             Ok(Outcome::Repeat(Obstacle::RanOut { is_renewed })) => {
                 self.server.counts.fenced_writes.add();
-                if !is_renewed {
+                if is_renewed {
+                    // Or a pooler gave it a session of other settings.
+                    connection.distrust_session();
+                } else {
                     self.lease.renew(&connection.client).await.map_err(Trouble::into_error)?;
                 }
                 self.connection = Some(connection);
-                Err(self.server.place.failed("its lease had run out, and nobody took it"))
+                Err(self.server.place.failed("its lease had run out, and nobody took it").into())
             }
             Ok(Outcome::Stands | Outcome::Failed | Outcome::Repeat(Obstacle::Error)) => {
                 let why = self.server.place.failed("it was given back");

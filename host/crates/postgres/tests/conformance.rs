@@ -1,4 +1,4 @@
-//! The rules of every store, held by the store in PostgreSQL.
+//! The rules of every store, held by the store in PostgreSQL: by its owner, and by a worker beside it.
 
 #[path = "support/server.rs"]
 mod server;
@@ -92,7 +92,7 @@ impl Backend for Postgres {
 }
 
 fn copy_schema(server: &PostgresServer, from: &str, to: &str) {
-    let tables = ["meta", "owner", "kv", "blob"].map(|name| {
+    let tables = ["meta", "owner", "worker", "kv", "blob"].map(|name| {
         format!(
             "create table {to}.{name} (like {from}.{name} including all); insert into {to}.{name} table {from}.{name};"
         )
@@ -103,4 +103,63 @@ fn copy_schema(server: &PostgresServer, from: &str, to: &str) {
 
 fn address(store: &Arc<dyn Store>) -> usize {
     Arc::as_ptr(store).cast::<()>().addr()
+}
+
+/// The seat of a worker. Rows are read as the owner reads them, and a worker removes no content.
+mod joined {
+    use super::*;
+
+    longhaul_store_tests::conformance! {
+        Joined::new() =>
+        conditions::conditions_see_the_earlier_changes_of_their_own_batch,
+        conditions::a_key_that_a_batch_changes_several_times_has_the_last_value,
+        conditions::a_conflict_leaves_nothing_of_its_batch,
+        conditions::a_conflict_names_the_table_and_the_key,
+        conditions::a_swap_compares_the_whole_value,
+        batches::a_batch_without_changes_is_committed,
+        batches::a_thousand_changes_are_one_batch,
+        batches::sixty_four_callers_at_once_all_commit,
+        batches::of_sixty_four_callers_that_insert_one_key_one_commits,
+        batches::a_batch_that_conflicts_undoes_nothing_of_those_beside_it,
+        batches::sixty_four_callers_count_to_sixty_four_by_swaps,
+        batches::more_callers_than_a_queue_holds_all_get_their_turn,
+        batches::a_caller_that_gives_up_leaves_all_of_its_batch_or_nothing,
+        readers::readers_see_each_batch_whole_and_never_go_back,
+        readers::a_batch_is_seen_when_its_commit_returned,
+        content::content_that_comes_again_is_stored_once,
+        content::eight_mebibytes_are_content_like_any_other,
+        durability::what_was_committed_is_there_when_opened_again,
+    }
+
+    /// Stores on the seat of a worker, each beside its owner.
+    struct Joined {
+        owners: Mutex<Vec<Arc<PostgresStore>>>,
+        postgres: Postgres,
+    }
+
+    impl Joined {
+        fn new() -> Self {
+            Self { owners: Mutex::default(), postgres: Postgres::new() }
+        }
+
+        fn join(&self, config: PostgresConfig) -> Arc<dyn Store> {
+            let store: Arc<dyn Store> = stores::join(&config, "w-1", &Losses::default());
+            self.postgres.settings.lock().unwrap().insert(address(&store), config);
+            store
+        }
+    }
+
+    #[async_trait::async_trait]
+    impl Backend for Joined {
+        async fn open(&self) -> Arc<dyn Store> {
+            let config = self.postgres.config();
+            self.owners.lock().unwrap().push(stores::open(&config, "a"));
+            self.join(config)
+        }
+
+        async fn reopen(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+            let config = self.postgres.close(store);
+            self.join(config)
+        }
+    }
 }

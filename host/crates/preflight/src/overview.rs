@@ -2,7 +2,7 @@
 
 use crate::scope::CheckScope;
 use longhaul_api::checks::Overview;
-use longhaul_config::{Config, PluginConfig};
+use longhaul_config::{Config, PluginConfig, RunConfig};
 use longhaul_models::Provider;
 
 pub(crate) fn overview(config: &Config, scope: &CheckScope) -> Overview {
@@ -14,9 +14,20 @@ pub(crate) fn overview(config: &Config, scope: &CheckScope) -> Overview {
         parts: parts.map(|(table, part)| format!("{table}: {}{}", part.plugin, powers(part))).collect(),
         models: used.map(|(name, model)| format!("{name}: {}", model_words(&model.provider))).collect(),
         checks: checks.map(|(name, check)| format!("{name}: {}", check.argv.join(" "))).collect(),
+        turn: turn(&config.run),
         features: None,
         run_needs: None,
     }
+}
+
+/// The conditions on which a run gets its turn, where the file has others than the usual ones.
+fn turn(run: &RunConfig) -> Vec<String> {
+    let labels = run.labels_needed().join(", ");
+    let labels = (!labels.is_empty()).then(|| format!("on a server with the labels {labels}"));
+    let usual = RunConfig::default().priority();
+    let priority = run.priority();
+    let priority = (priority != usual).then(|| format!("priority {priority}, where {usual} is the usual one"));
+    labels.into_iter().chain(priority).collect()
 }
 
 fn model_words(provider: &Provider) -> String {

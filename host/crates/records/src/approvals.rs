@@ -5,6 +5,7 @@
 //! counts. A question with unreported news is also on a list of its own, so that the end of an invocation reads those
 //! and not all of its run.
 
+use crate::contended::change;
 use crate::record;
 use longhaul_approval::{Approval, ApprovalStatus, RunRule};
 use longhaul_core::approval::CallDecision;
@@ -145,13 +146,29 @@ pub fn swap(mut batch: Batch, before: &Approval, now: &Approval) -> fault::Resul
 /// The rules of a run, oldest first, the revoked ones included.
 pub fn rules(store: &dyn Store, run: &RunId) -> fault::Result<Vec<RunRule>> {
     let found = rows(store, &rule_key(run))?;
-    let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "a rule of a run is damaged");
-    let mut rules = found.iter().map(|(_, bytes)| read(bytes)).collect::<fault::Result<Vec<RunRule>>>()?;
+    let mut rules = found.iter().map(|(_, bytes)| read_rule(bytes)).collect::<fault::Result<Vec<RunRule>>>()?;
     rules.sort_by(|a, b| (a.at_ms, &a.id).cmp(&(b.at_ms, &b.id)));
     Ok(rules)
 }
 
-/// Writes a rule, over its earlier version.
+/// Revokes a rule of a run that holds.
+pub async fn revoke(store: &dyn Store, run: &RunId, id: &str, at_ms: u64) -> fault::Result<RunRule> {
+    change(store, || {
+        let key = rule_key(run).and(id);
+        let row = store.get(Table::States, &key)?;
+        let rule = row.as_deref().map(read_rule).transpose()?.filter(|rule| rule.revoked_ms.is_none());
+        let rule = rule.or_unknown(|| {
+            let shown = truncate(id, 80);
+            format!("there is no rule `{shown}` in run {run} that holds; `longhaul approvals list {run}` shows them")
+        })?;
+        let revoked = RunRule { revoked_ms: Some(at_ms), ..rule };
+        let bytes = serde_json::to_vec(&revoked)?;
+        Ok((Batch::new().replace(Table::States, key, row.as_deref(), bytes), revoked))
+    })
+    .await
+}
+
+/// Writes the rule of an answer. Only the answer that counts has one, by the condition on its approval.
 pub fn put_rule(batch: Batch, run: &RunId, rule: &RunRule) -> fault::Result<Batch> {
     Ok(batch.put(Table::States, rule_key(run).and(&rule.id), serde_json::to_vec(rule)?))
 }
@@ -180,6 +197,10 @@ pub fn is_ours(run: &RunId, at: &Key, value: &[u8], undecided: &[(InvocationId, 
 
 fn read(bytes: &[u8]) -> fault::Result<Approval> {
     serde_json::from_slice(bytes).or_internal(|| "an approval is damaged")
+}
+
+fn read_rule(bytes: &[u8]) -> fault::Result<RunRule> {
+    serde_json::from_slice(bytes).or_internal(|| "a rule of a run is damaged")
 }
 
 /// All rows below a key.

@@ -1,6 +1,7 @@
 //! The log of decisions of a project. The run's own decisions are added to it (its plan, retries, delegations, resets),
 //! and the outcome of a decision is filled in when its feature passes, is abandoned or is reverted. Both go into the
-//! transaction of the step that reports them. The harness reads nothing here: a decision informs planners and people.
+//! transaction of the step that reports them, on the condition that no person judged the decision meanwhile. The harness
+//! reads nothing here: a decision informs planners and people.
 
 use crate::record::RunRecord;
 use longhaul_core::decision::{self, Decision, DecisionHit, DecisionOutcome, LogError, newest, relevant};
@@ -56,7 +57,8 @@ fn told(hits: Vec<DecisionHit>) -> Option<Value> {
     (!hits.is_empty()).then(|| told.collect())
 }
 
-/// The changes of the log that follow from the events of a step.
+/// The changes of the log that follow from the events of a step. Where a person judges one of its decisions before the
+/// batch is committed, that fails with a conflict in the table of decisions, and these changes are made anew.
 pub fn put_of_events(
     mut batch: Batch,
     store: &dyn Store,
@@ -77,7 +79,8 @@ pub fn put_of_events(
         let run = record.run.as_str();
         for decision in decision::of_feature(store, record.scope(), run, feature, OF_FEATURE_MAX)? {
             if may_become(decision.outcome, *outcome) {
-                batch = decision::put(store, batch, record.scope(), &Decision { outcome: *outcome, ..decision })?;
+                let filled_in = Decision { outcome: *outcome, ..decision.clone() };
+                batch = decision::replace(store, batch, record.scope(), &decision, &filled_in)?;
             }
         }
     }

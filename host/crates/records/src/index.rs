@@ -161,6 +161,10 @@ impl Store for ChangeTrackingStore {
         self.store.lease_left_ms()
     }
 
+    fn is_shared(&self) -> bool {
+        self.store.is_shared()
+    }
+
     fn metrics(&self) -> Option<StoreMetrics> {
         self.store.metrics()
     }
@@ -203,6 +207,11 @@ impl<T: IndexedRuns> RunIndex<T> {
     /// An index over the runs that the store notes as changed.
     pub fn new(changed_runs: Arc<ChangedRuns>) -> Self {
         Self { changed_runs, known: Mutex::default() }
+    }
+
+    /// Has the next query read all of a run again, which another process wrote to.
+    pub fn changed(&self, run: &RunId) {
+        self.changed_runs.add(RunChanges::from([(run.clone(), RunChange::Whole)]));
     }
 
     /// Has the next query read a run again although nothing of it was written, where its value depends on more than the

@@ -3,12 +3,17 @@
 //! A state and the events of the step that led to it are one transaction, which the caller makes and commits. This
 //! module gives events no meaning for notifications, memory or the progress of a project.
 
+mod carried;
 mod parts;
 mod place;
 mod run;
 
+pub use carried::{
+    CarriedCommits, CarriedTree, UncarriedFile, carried_commits, carried_tree, forget_carried, forget_carried_commits,
+    forget_carried_tree, forget_carried_trees, is_carried, put_carried_commits, put_carried_tree,
+};
 pub use parts::put as put_state;
-pub use place::{TreePlace, forget_tree_place, put_tree_place, tree_place};
+pub use place::{TreePlace, forget_tree_place, move_tree_place, put_tree_place, tree_place};
 pub use run::RunRecord;
 
 use crate::stop_condition::StopCondition;

@@ -6,11 +6,11 @@
 //! version comes to be. It never makes a batch fail: a row that cannot be read is made anew.
 
 use crate::record;
+use longhaul_core::RunId;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault;
 use longhaul_core::model::Usage;
 use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
-use longhaul_core::{Digest, RunId};
 use longhaul_telemetry::Totals;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,10 +122,7 @@ pub fn read(store: &dyn Store, run: &RunId) -> fault::Result<FreshSums> {
         return Ok(FreshSums { sums, repair: None });
     }
     let value = serde_json::to_vec(&sums)?;
-    let repair = match row {
-        Some(row) => Op::Swap(Table::States, key(run), Digest::of(&row), value),
-        None => Op::Insert(Table::States, key(run), value),
-    };
+    let repair = Op::replace(Table::States, key(run), row.as_deref(), value);
     Ok(FreshSums { sums, repair: Some(repair) })
 }
 

@@ -49,6 +49,17 @@ redis.call('ZADD', KEYS[2], 0, ARGV[3])
 if redis.call('PTTL', KEYS[2]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[2], ARGV[2]) end
 return 1";
 
+/// Deletes an entry and its place in the index, if the stored value is the one that the caller saw. A value that is
+/// expired by the host's clock counts as none.
+const REMOVE: &str = "
+local kept = redis.call('GET', KEYS[1])
+if not kept then return 0 end
+local read, stored = pcall(cjson.decode, kept)
+if not read then return redis.error_reply('an entry is none') end
+if stored.until_ms <= tonumber(ARGV[2]) or stored.entry.value ~= ARGV[3] then return 0 end
+redis.call('ZREM', KEYS[2], ARGV[1])
+return redis.call('DEL', KEYS[1])";
+
 /// Removes keys without an entry from the index, except those that were stored again since.
 const SWEEP: &str = "
 if redis.call('EXISTS', KEYS[1]) == 0 then return redis.call('ZREM', KEYS[2], ARGV[1]) end
@@ -208,6 +219,18 @@ impl MemoryBackend for RedisMemory {
         let deleted: i64 = self.link.ask_once(self.script(DELETE, namespace, key).arg(key)).await?;
         self.ranking.forget(namespace, key).await?;
         Ok(was_there && deleted > 0)
+    }
+
+    async fn remove(&self, namespace: &str, before: &MemoryEntry) -> Result<bool, MemoryError> {
+        // As in `replace`: repeated, the second answer would be that another caller was faster.
+        let _: String = self.link.ask(&cmd("PING")).await?;
+        let mut command = self.script(REMOVE, namespace, &before.key);
+        command.arg(&before.key).arg(self.clock.now_ms()).arg(&before.value);
+        let is_removed: bool = self.link.ask_once(&command).await?;
+        if is_removed {
+            self.ranking.forget(namespace, &before.key).await?;
+        }
+        Ok(is_removed)
     }
 
     async fn list(

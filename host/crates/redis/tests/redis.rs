@@ -87,6 +87,28 @@ async fn an_entry_is_replaced_only_where_it_is_still_the_one_that_was_seen() {
     assert!(backend.replace("n", None, one).await.expect("asked"));
 }
 
+/// A fact that another machine stored after a person had looked used to be removed with the one that was seen.
+#[tokio::test]
+async fn an_entry_is_removed_only_where_it_is_still_the_one_that_was_seen() {
+    let (server, clock) = (RedisServer::start(), clock());
+    let config = RedisConfig::at(&server.url());
+    let (ours, theirs) = (memory(&config, &clock), memory(&config, &clock));
+    let (one, odd) = (entry("k", "one"), entry("k", "\"\\ \u{7f}é\u{1f600}/\n"));
+    ours.put("n", one.clone()).await.expect("kept");
+    ours.put("other", one.clone()).await.expect("kept");
+    assert!(theirs.replace("n", Some(&one), odd.clone()).await.expect("asked"));
+    assert!(!ours.remove("n", &one).await.expect("asked"), "somebody was quicker");
+    assert_eq!(theirs.get("n", "k").await.expect("read"), Some(odd.clone()));
+    assert!(ours.remove("n", &odd).await.expect("asked"), "whatever letters it has");
+    assert_eq!(theirs.get("n", "k").await.expect("read"), None);
+    assert!(theirs.list("n", "", None, 9).await.expect("listed").keys.is_empty());
+    assert!(!ours.remove("n", &odd).await.expect("asked"), "it is removed");
+    assert_eq!(ours.get("other", "k").await.expect("read"), Some(one.clone()), "another namespace is untouched");
+    // An entry that is expired by the host's clock counts as none, even while the server has it.
+    clock.advance_ms(86_401_000);
+    assert!(!ours.remove("other", &one).await.expect("asked"));
+}
+
 #[tokio::test]
 async fn what_has_no_lifetime_of_its_own_lives_a_day_also_on_the_server() {
     let (server, clock) = (RedisServer::start(), clock());

@@ -8,14 +8,14 @@ pub use handle::RunHandle;
 
 use super::executor::{Closing, EndedWork, WorkEnd, WorkExecutor};
 use super::queue::{RunPlace, RunQueue};
-use super::step_rows::put_step;
+use super::step_rows::{put_step, step_attempts};
 use super::steps::{EventMarks, NewEvents};
 use handle::{Order, Waits};
 use longhaul_approval::ApprovalStatus;
 use longhaul_core::InvocationId;
 use longhaul_core::capacity::{Capacity, Need};
 use longhaul_core::event::{Event, RunEvent, WorkUsage};
-use longhaul_core::fault;
+use longhaul_core::fault::{self, Fault};
 use longhaul_core::journal::EffectQuestion;
 use longhaul_core::store::Batch;
 use longhaul_engine::Cancel;
@@ -55,6 +55,8 @@ pub struct RunActor {
     marks: EventMarks,
     worked: WorkClock,
     need: Need,
+    /// Its priority among runs that wait for their turn.
+    priority: u8,
     /// True when admission control let the run start before.
     let_in: bool,
     waits: Waits,
@@ -97,7 +99,8 @@ impl RunActor {
         let StoredRun { record, state } = stored;
         let executor = Arc::new(executor);
         let worked = WorkClock::new(ledger::wall_ms(&*host.store, &record.run)?);
-        let (running, marks, need) = (BTreeMap::new(), EventMarks::default(), record.config_now()?.run.needs());
+        let (running, marks, config) = (BTreeMap::new(), EventMarks::default(), record.config_now()?);
+        let (need, priority) = (config.run.needs(), config.run.priority());
         let let_in = false;
         let until_kept = record::until(&*host.store, &record.run)?;
         let queued_ms = record::queued_ms(&*host.store, &record.run)?;
@@ -117,6 +120,7 @@ impl RunActor {
             marks,
             worked,
             need,
+            priority,
             let_in,
             waits,
             queue,
@@ -307,7 +311,7 @@ impl RunActor {
         let run = &self.record.run;
         // Steps of components change nothing in the state.
         let is_a_step_of_the_run = closing.is_some() || !events.is_empty() || !batch.ops.is_empty();
-        let NewEvents { events: mut all, mut batch, marks } =
+        let NewEvents { events: mut all, batch, marks } =
             self.marks.fresh(&*self.host.store, run, self.bus.take_steps(), batch)?;
         if !is_a_step_of_the_run && all.is_empty() {
             return Ok(());
@@ -317,19 +321,21 @@ impl RunActor {
             .zip(all)
             .map(|(number, event)| RunEvent { run: run.clone(), number, at_ms, event })
             .collect();
-        if is_a_step_of_the_run {
-            put_step(&*self.host.store, &mut batch, &self.record, &self.state, &numbered)?;
-            batch = ledger::put_wall(batch, run, self.worked.ms());
-            if self.until != self.until_kept {
-                batch = record::put_until(batch, run, self.until)?;
+        // What the ledger gives along is given once.
+        let batch = self.executor.ledger().ride(batch);
+        let mut attempts = step_attempts();
+        loop {
+            let batch = self.step_batch(batch.clone(), is_a_step_of_the_run, &numbered)?;
+            let stored = match &closing {
+                Some(Closing { recorder, finished }) => {
+                    recorder.finish(finished.clone(), batch).await.map_err(Fault::from)
+                }
+                None => self.host.store.commit(batch).await.map_err(Fault::from),
+            };
+            match stored {
+                Ok(()) => break,
+                Err(error) => attempts.again(error).await?,
             }
-        } else {
-            record::put_events(&mut batch, run, &numbered)?;
-        }
-        batch = self.executor.ledger().ride(batch);
-        match closing {
-            Some(Closing { recorder, finished }) => recorder.finish(finished, batch).await?,
-            None => self.host.store.commit(batch).await?,
         }
         self.marks.stored(marks);
         if is_a_step_of_the_run {
@@ -341,6 +347,21 @@ impl RunActor {
             self.bus.tell(BusMessage::Event(event));
         }
         Ok(())
+    }
+
+    /// Adds the events to a batch, and the state and what follows from it where they are a step of the run.
+    fn step_batch(&self, mut batch: Batch, is_a_step_of_the_run: bool, events: &[RunEvent]) -> fault::Result<Batch> {
+        let run = &self.record.run;
+        if !is_a_step_of_the_run {
+            record::put_events(&mut batch, run, events)?;
+            return Ok(batch);
+        }
+        put_step(&*self.host.store, &mut batch, &self.record, &self.state, events)?;
+        batch = ledger::put_wall(batch, run, self.worked.ms());
+        if self.until != self.until_kept {
+            batch = record::put_until(batch, run, self.until)?;
+        }
+        Ok(batch)
     }
 
     async fn act(&mut self, actions: Vec<Action>) -> fault::Result<()> {

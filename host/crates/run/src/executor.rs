@@ -16,6 +16,7 @@ mod work_place;
 pub use ending::{Closing, EndedWork, WorkEnd};
 pub use repository::NativeChecks;
 
+use crate::carried;
 use invocation_context::InvocationContext;
 use levels::ReportedLevels;
 use longhaul_config::Config;
@@ -34,6 +35,7 @@ use longhaul_records::bus::EventBus;
 use longhaul_records::invocation::JournaledResult;
 use longhaul_records::ledger::Ledger;
 use longhaul_records::record::RunRecord;
+use longhaul_toolbox::commit_carrier::CommitCarrier;
 use repository::Repository;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,6 +51,8 @@ pub struct WorkExecutor {
     bus: EventBus,
     ledger: Arc<Ledger>,
     levels: ReportedLevels,
+    /// Stores the commits; none where no other data directory shares the state.
+    commits: Option<CommitCarrier>,
     /// The workspaces by number. The first exists from the start, the others from the first session that needs them.
     workspaces: tokio::sync::Mutex<BTreeMap<u32, Arc<Workspace>>>,
 }
@@ -70,7 +74,8 @@ impl WorkExecutor {
         let memory = longhaul_memory::open(&host, memories, &config, &record.pins, &record.directory).await?;
         let ledger = Arc::new(Ledger::open(Arc::clone(&host.store), &record.run)?);
         let (levels, workspaces) = Default::default();
-        let executor = Self { host, graphs, config, models, memory, record, bus, ledger, levels, workspaces };
+        let commits = carried::carrier(&host, &record)?;
+        let executor = Self { host, graphs, config, models, memory, record, bus, ledger, levels, commits, workspaces };
         executor.workspace(0).await?;
         Ok(executor)
     }
@@ -136,16 +141,19 @@ impl Workspace {
         let WorkExecutor { host, graphs, config, models, memory, record, bus, ledger, .. } = executor;
         let tree = host.home.tree_of(&record.run, number);
         let repository = match record.ask {
-            None => Some(Repository::open(host, record, config.run.sandbox_min, tree.clone()).await?),
+            None => {
+                let commits = executor.commits.clone();
+                Some(Repository::open(host, record, config.run.sandbox_min, number, commits).await?)
+            }
             Some(_) => {
                 std::fs::create_dir_all(&tree)?;
                 None
             }
         };
         let supervisor: Arc<dyn Supervisor> = ledger.clone();
-        let unkept = repository.as_ref().map(Repository::unkept);
+        let watch = repository.as_ref().map(Repository::watch);
         let plugin_set =
-            PluginSet::load(Arc::clone(host), config, &record.pins, &record.directory, &tree, &supervisor, unkept);
+            PluginSet::load(Arc::clone(host), config, &record.pins, &record.directory, &tree, &supervisor, watch);
         let plugin_set = Arc::new(plugin_set.await?);
         let (models, memory, bus, ledger) = (Arc::clone(models), Arc::clone(memory), bus.clone(), Arc::clone(ledger));
         let (host, graphs, config) = (Arc::clone(host), Arc::clone(graphs), Arc::clone(config));

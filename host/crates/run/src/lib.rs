@@ -6,6 +6,7 @@
 //! | `apply` | inputs to a run that has no actor |
 //! | `executor` | the execution of one piece of work: plugins that are called, checks, commits |
 //! | `checks` | the pinned checks of a feature |
+//! | [`carried`] | the trees and commits of a run in the store, and how another data directory makes them again |
 //! | [`places`] | the data directory that has the trees of a run |
 //! | [`queue`] | the number of runs that work at once, and the order of the others |
 //! | `step_rows` | the rows of one step of a run |
@@ -19,6 +20,7 @@
 
 mod actor;
 mod apply;
+pub mod carried;
 mod checks;
 mod executor;
 pub mod places;

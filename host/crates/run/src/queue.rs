@@ -1,10 +1,11 @@
 //! The queue of runs: the number that work at once in this process, and the order in which the others get their turn.
 //!
-//! The run that came first goes first. A run that got its turn and does not find the memory that it needs steps aside, so that it
+//! A run of a higher priority goes first, and of equal ones the run that came first. A run that got its turn and does not find the memory that it needs steps aside, so that it
 //! holds up nobody, and keeps its place in the order. It starts and stops no run, and stores nothing; the actor of a run
 //! asks, and gives its place back by dropping it.
 
 use longhaul_core::RunId;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -32,8 +33,8 @@ struct Entries {
     runs: BTreeMap<EntryKey, Entry>,
 }
 
-/// The time of its arrival, in milliseconds, and a number.
-type EntryKey = (u64, u64);
+/// The order of an entry: the highest priority first, then the time of its arrival, in milliseconds, and a number.
+type EntryKey = (Reverse<u8>, u64, u64);
 
 struct Entry {
     run: RunId,
@@ -58,10 +59,10 @@ pub(crate) struct RunPlace {
 }
 
 impl RunQueue {
-    /// Enters a run that arrived at this time. It has no turn before it asks.
-    pub(crate) fn enter(&self, run: &RunId, since_ms: u64) -> RunPlace {
+    /// Enters a run of a priority that arrived at this time. It has no turn before it asks.
+    pub(crate) fn enter(&self, run: &RunId, priority: u8, since_ms: u64) -> RunPlace {
         let mut entries = self.lock();
-        let key = (since_ms, entries.next);
+        let key = (Reverse(priority), since_ms, entries.next);
         entries.next += 1;
         entries.runs.insert(key, Entry { run: run.clone(), turn: Turn::Waits });
         drop(entries);
@@ -130,7 +131,7 @@ impl RunPlace {
 
     /// The time of its arrival, in milliseconds since 1970-01-01 UTC.
     pub(crate) fn since_ms(&self) -> u64 {
-        self.key.0
+        self.key.1
     }
 }
 
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn as_many_work_as_may_and_the_others_wait_in_the_order_of_their_arrival() {
         let queue = RunQueue::default();
-        let mut places: Vec<RunPlace> = (0..4).map(|at| queue.enter(&run(&format!("r-{at}")), 10 + at)).collect();
+        let mut places: Vec<RunPlace> = (0..4).map(|at| queue.enter(&run(&format!("r-{at}")), 4, 10 + at)).collect();
         let asked: Vec<_> = places.iter_mut().map(|place| place.ask(2)).collect();
         assert_eq!(asked, [None, None, Some(1), Some(2)]);
         assert_eq!(places[0].ask(1), None, "a run at work keeps its turn when fewer may work");
@@ -172,22 +173,34 @@ mod tests {
     #[test]
     fn a_run_that_waited_before_a_kill_goes_before_one_that_came_later() {
         let queue = RunQueue::default();
-        let mut late = queue.enter(&run("r-late"), 900);
-        let mut working = queue.enter(&run("r-working"), 0);
-        let mut early = queue.enter(&run("r-early"), 100);
+        let mut late = queue.enter(&run("r-late"), 4, 900);
+        let mut working = queue.enter(&run("r-working"), 4, 0);
+        let mut early = queue.enter(&run("r-early"), 4, 100);
         assert_eq!((working.ask(1), late.ask(1), early.ask(1)), (None, Some(2), Some(1)));
         drop(working);
         assert_eq!((late.ask(1), early.ask(1)), (Some(2), None));
     }
 
     #[test]
+    fn a_run_of_a_higher_priority_goes_before_those_that_came_earlier_and_takes_no_turn_away() {
+        let queue = RunQueue::default();
+        let mut working = queue.enter(&run("r-working"), 0, 1);
+        let mut usual = queue.enter(&run("r-usual"), 4, 2);
+        assert_eq!((working.ask(1), usual.ask(1)), (None, Some(1)));
+        let mut urgent = queue.enter(&run("r-urgent"), 9, 3);
+        assert_eq!((urgent.ask(1), usual.ask(1), working.ask(1)), (Some(1), Some(2), None));
+        drop(working);
+        assert_eq!((usual.ask(1), urgent.ask(1)), (Some(2), None));
+    }
+
+    #[test]
     fn who_waits_for_memory_holds_up_nobody_and_keeps_its_place() {
         let queue = RunQueue::default();
-        let (mut large, mut small) = (queue.enter(&run("r-large"), 1), queue.enter(&run("r-small"), 2));
+        let (mut large, mut small) = (queue.enter(&run("r-large"), 4, 1), queue.enter(&run("r-small"), 4, 2));
         assert_eq!((large.ask(1), small.ask(1)), (None, Some(1)));
         large.step_aside();
         assert_eq!((small.ask(1), large.ask(1)), (None, Some(1)));
-        let mut next = queue.enter(&run("r-next"), 3);
+        let mut next = queue.enter(&run("r-next"), 4, 3);
         assert_eq!(next.ask(1), Some(2));
         drop(small);
         assert_eq!((next.ask(1), large.ask(1)), (Some(2), None));
@@ -196,7 +209,7 @@ mod tests {
     #[test]
     fn a_run_hears_of_a_free_place_whenever_it_came_free_since_it_asked() {
         let queue = RunQueue::default();
-        let (mut one, mut two) = (queue.enter(&run("r-1"), 1), queue.enter(&run("r-2"), 2));
+        let (mut one, mut two) = (queue.enter(&run("r-1"), 4, 1), queue.enter(&run("r-2"), 4, 2));
         assert_eq!((one.ask(1), two.ask(1)), (None, Some(1)));
         assert!(!is_ready(two.moved()));
         drop(one);

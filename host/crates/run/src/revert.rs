@@ -5,13 +5,15 @@
 //! [`finish`] carries out the same order again. Refuses to lose work that is in no commit, and reads nothing of the
 //! user's checkout.
 
-use super::apply::applied;
-use super::worktrees;
+use super::apply::{applied, next_number};
+use super::step_rows::step_attempts;
+use super::{carried, worktrees};
 use longhaul_api::runs::RevertOutcome;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_core::journal::{Began, CallVerdict, EffectClass, Finished, Journal as _, NewCall};
 use longhaul_core::store::{Batch, Key, Op, Table};
+use longhaul_core::tool::EffectRows;
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{Digest, InvocationId, RunId};
 use longhaul_harness::{Action, Feature, Input, Reaction, RunState, step};
@@ -105,7 +107,10 @@ pub async fn finish(host: &Arc<PluginHost>, run: &RunId) -> fault::Result<Option
 }
 
 /// True when the order of a revert is stored, and is not carried out yet.
-pub(crate) fn is_cut_off(host: &PluginHost, run: &RunId) -> fault::Result<bool> {
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn is_cut_off(host: &PluginHost, run: &RunId) -> fault::Result<bool> {
     Ok(host.store.get(Table::States, &key(run))?.is_some())
 }
 
@@ -132,17 +137,33 @@ async fn carry_out(host: &Arc<PluginHost>, stored: StoredRun, noted: StoredRever
         | CallVerdict::Skipped(handle) => {
             let (own, record, wanted) = (Arc::clone(host), stored.record.clone(), order.clone());
             tokio::task::spawn_blocking(move || move_back(&own, &record, &wanted)).await??;
-            recorder.answer(handle, serde_json::to_string(&order)?).await?;
+            let EffectRows { batch, held: _until_stored } = moved_rows(host, &stored.record).await?;
+            recorder.answer_with(handle, serde_json::to_string(&order)?, batch).await?;
         }
     }
     host.crash.reach("revert.moved");
-    let mut batch = applied(host, &stored, input(&order))?;
-    batch.push(Op::Delete(Table::States, key(&order.run)));
     let result = serde_json::to_string(&order)?;
     let finished = Finished { result, fuel_used: 0, interrupted: false, at_ms: host.clock.now_ms() };
-    recorder.finish(finished, batch).await?;
+    let mut attempts = step_attempts();
+    let first = next_number(host, &stored)?;
+    loop {
+        let mut batch = applied(host, &stored, first, input(&order))?;
+        batch.push(Op::Delete(Table::States, key(&order.run)));
+        match recorder.finish(finished.clone(), batch).await {
+            Ok(()) => break,
+            Err(error) => attempts.again(error.into()).await?,
+        }
+    }
     host.crash.reach("revert.closed");
     Ok(order)
+}
+
+/// The rows of the moved refs. The trees are at the commit that the branch is at, so nothing but that has to be told.
+async fn moved_rows(host: &PluginHost, record: &RunRecord) -> fault::Result<EffectRows> {
+    let Some(commits) = carried::carrier(host, record)? else { return Ok(EffectRows::default()) };
+    let mut rows = commits.rows().await?;
+    record::forget_carried_trees(&*host.store, &mut rows.batch, &record.run)?;
+    Ok(rows)
 }
 
 fn input(order: &RevertOutcome) -> Input {

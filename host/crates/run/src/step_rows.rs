@@ -8,6 +8,8 @@ use longhaul_core::fault;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::RunState;
+use longhaul_harness::state::Phase;
+use longhaul_records::contended::ChangeAttempts;
 use longhaul_records::record::{self, RunRecord};
 use longhaul_records::{decisions, ledger};
 
@@ -38,10 +40,21 @@ pub fn put_step(
             filled = filled.put(Table::Progress, key, serde_json::to_vec(&progress)?);
         }
     }
+    // At a cap a run ends with sessions that a later process goes on with; without any, nothing needs its trees.
+    let is_over = matches!(state.phase, Phase::Ended { .. }) && state.lanes.iter().all(|lane| lane.session.is_none());
+    if is_over && store.is_shared() {
+        record::forget_carried_trees(store, &mut filled, &record.run)?;
+    }
     let filled = longhaul_notify::put_notifications(filled, record, events)?;
     let filled = longhaul_memory::put_due(filled, record, events)?;
     *batch = decisions::put_of_events(filled, store, record, state, events)?;
     Ok(())
+}
+
+/// Attempts at the batch of a step: a person may judge a decision while its outcome is filled in, and the rows are made
+/// anew. A conflict in any other table means that another process works on the run.
+pub(crate) fn step_attempts() -> ChangeAttempts {
+    ChangeAttempts::in_table(Table::Decisions)
 }
 
 /// The progress entry for an event: a commit, an abandoned feature, a revert.

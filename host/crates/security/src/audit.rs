@@ -6,8 +6,9 @@
 //! record holds the value of a secret. Refuses to rewrite anything.
 
 use longhaul_core::fault;
-use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
+use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::{Clock, Digest, RunId};
+use longhaul_records::contended::change;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,9 +16,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Records that one read returns.
 const PAGE: usize = 1_000;
-
-/// Attempts to append while other writers append too.
-const TRIES_MAX: u32 = 8;
 
 /// An audited event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,25 +197,20 @@ impl AuditLog {
     /// Appends a record.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store fails, or other writers were faster each time.
     pub async fn note(&self, what: AuditEvent) -> fault::Result<()> {
-        let mut tries = TRIES_MAX;
-        loop {
+        change(&*self.store, || {
             let last = self.store.last(Table::States, &prefix(), 1)?;
             let (number, before) = match last.first() {
                 Some((key, bytes)) => (Key::last_number(key).unwrap_or(0), Digest::of(bytes)),
                 None => (0, Digest::of(&[])),
             };
             let record = AuditRecord { number: number + 1, at_ms: self.clock.now_ms(), what: what.clone(), before };
+            // Another writer may append meanwhile: its record is then the one before.
             let key = prefix().number(record.number);
-            let batch = Batch::new().insert(Table::States, key, serde_json::to_vec(&record)?);
-            tries -= 1;
-            match self.store.commit(batch).await {
-                // Another writer appended meanwhile: its record is now the one before.
-                Err(StoreError::Conflict { .. }) if tries > 0 => {}
-                done => return Ok(done?),
-            }
-        }
+            Ok((Batch::new().insert(Table::States, key, serde_json::to_vec(&record)?), ()))
+        })
+        .await
     }
 
     /// Records that a run gave a secret to a tool or server, once for each process.
@@ -313,7 +306,7 @@ fn prefix() -> Key {
 mod tests {
     use super::*;
     use longhaul_core::store::Op;
-    use longhaul_testkit::{HandClock, MemoryStore};
+    use longhaul_testkit::{HandClock, MemoryStore, ProcessStore};
 
     fn log() -> (Arc<dyn Store>, AuditLog) {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
@@ -369,5 +362,27 @@ mod tests {
         let used = ["r-1", "r-2"].map(|run| (RunId::from_text(run), "tools.x".to_owned(), "github".to_owned()));
         assert_eq!(log.secrets_used().expect("read"), BTreeSet::from(used));
         assert_eq!(log.verify(None).expect("read").records, 3);
+    }
+
+    /// Eight attempts used to be all, so a record was lost where more processes wrote at once.
+    #[tokio::test]
+    async fn what_many_processes_note_at_once_is_one_chain_without_gaps() {
+        let store = Arc::new(MemoryStore::new());
+        let noting: Vec<_> = (0..24)
+            .map(|process| {
+                let own: Arc<dyn Store> = Arc::new(ProcessStore::of(&store));
+                let log = AuditLog::new(own, Arc::new(HandClock::at(HandClock::START_MS)));
+                tokio::spawn(async move { log.note(AuditEvent::TokenRemoved { name: format!("t{process}") }).await })
+            })
+            .collect();
+        for one in noting {
+            one.await.expect("no panic").expect("kept");
+        }
+        let log = AuditLog::new(store, Arc::new(HandClock::at(HandClock::START_MS)));
+        let verified = log.verify(None).expect("read");
+        assert_eq!((verified.records, verified.broken), (24, None));
+        let names: BTreeSet<String> =
+            log.newest(24).expect("read").iter().map(|one| format!("{:?}", one.what)).collect();
+        assert_eq!(names.len(), 24, "each is there once");
     }
 }

@@ -13,7 +13,8 @@
 use longhaul_config::{Config, FILE};
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::ids::{drawn, is_drawn};
-use longhaul_core::store::{Batch, Key, Op, Store, Table};
+use longhaul_core::store::{Batch, Key, Store, Table};
+use longhaul_records::contended::change;
 use longhaul_records::record::{ProjectRecord, RunRecord, records};
 use longhaul_worktree::UserRepository;
 use serde::{Deserialize, Serialize};
@@ -54,22 +55,29 @@ pub fn known(store: &dyn Store, directory: &Path, name: &str) -> fault::Result<O
     }
 }
 
-/// The project in a directory, which is known from now on. Its id is drawn from `seed`.
+/// The project in a directory, which is known from now on. Its id is drawn from `seed`; of several that claim one
+/// directory at once, all get the id of the first.
 pub async fn claim(store: &dyn Store, directory: &Path, name: &str, seed: &[u8; 32]) -> fault::Result<ClaimedCheckout> {
-    let before = known(store, directory, name)?;
-    let told = if before.is_none() { told(store, directory, name)? } else { None };
-    let id = before.as_ref().map_or_else(|| drawn(seed), |before| before.id.clone());
-    let checkout = Checkout {
-        id: id.clone(),
-        name: name.to_owned(),
-        directory: directory.to_owned(),
-        // A repository that is missing for a moment keeps its last commit.
-        commit: commit_of(directory).or_else(|| before.as_ref().and_then(|before| before.commit.clone())),
-    };
-    if before.as_ref() != Some(&checkout) || row(store, directory)?.is_none() {
-        store.commit(Batch { ops: vec![put(&checkout)?] }).await?;
-    }
-    Ok(ClaimedCheckout { id, told })
+    change(store, || {
+        // Read first: what is decided below holds only if this row is still there when it is stored.
+        let row = store.get(Table::States, &key(directory))?;
+        let before = known(store, directory, name)?;
+        let told = if before.is_none() { told(store, directory, name)? } else { None };
+        let id = before.as_ref().map_or_else(|| drawn(seed), |before| before.id.clone());
+        let checkout = Checkout {
+            id: id.clone(),
+            name: name.to_owned(),
+            directory: directory.to_owned(),
+            // A repository that is missing for a moment keeps its last commit.
+            commit: commit_of(directory).or_else(|| before.as_ref().and_then(|before| before.commit.clone())),
+        };
+        let mut batch = Batch::new();
+        if before.as_ref() != Some(&checkout) || row.is_none() {
+            batch = batch.replace(Table::States, key(directory), row.as_deref(), serde_json::to_vec(&checkout)?);
+        }
+        Ok((batch, ClaimedCheckout { id, told }))
+    })
+    .await
 }
 
 /// Declares the checkout in a directory to be the same project as another one, named by its directory or its id.
@@ -99,7 +107,8 @@ pub async fn join(store: &dyn Store, directory: &Path, name: &str, other: &str) 
         directory: directory.to_owned(),
         commit: commit_of(directory),
     };
-    store.commit(Batch { ops: vec![put(&checkout)?] }).await?;
+    // A person's word holds, whatever was claimed meanwhile.
+    store.commit(Batch::new().put(Table::States, key(directory), serde_json::to_vec(&checkout)?)).await?;
     Ok(id)
 }
 
@@ -169,10 +178,6 @@ fn row(store: &dyn Store, directory: &Path) -> fault::Result<Option<Checkout>> {
     bytes.map(|bytes| serde_json::from_slice(&bytes).or_internal(|| "the record of a checkout is damaged")).transpose()
 }
 
-fn put(checkout: &Checkout) -> fault::Result<Op> {
-    Ok(Op::Put(Table::States, key(&checkout.directory), serde_json::to_vec(checkout)?))
-}
-
 fn prefix() -> Key {
     Key::of("checkouts")
 }
@@ -184,8 +189,9 @@ fn key(directory: &Path) -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_testkit::MemoryStore;
+    use longhaul_testkit::{MemoryStore, ProcessStore};
     use std::fs;
+    use std::sync::Arc;
 
     fn checkout(folder: &tempfile::TempDir, name: &str) -> PathBuf {
         let place = folder.path().join(name);
@@ -240,5 +246,37 @@ mod tests {
         assert_ne!(claim(&store, &second, "app", &[2; 32]).await.expect("claimed").id, "app");
         assert_eq!(claim(&store, &first, "app", &[1; 32]).await.expect("claimed").id, "app");
         assert_eq!(claim(&store, &first, "app", &[1; 32]).await.expect("claimed").id, "app");
+    }
+
+    /// Two asks that were the first ones in a directory used to get two ids, of which one was lost with its memory.
+    #[tokio::test]
+    async fn all_that_claim_a_directory_at_once_get_one_id() {
+        let (folder, store) = (tempfile::tempdir().expect("a folder"), Arc::new(MemoryStore::new()));
+        let place = checkout(&folder, "app");
+        let claiming: Vec<_> = (1..=6)
+            .map(|seed| {
+                let (process, place) = (ProcessStore::of(&store), place.clone());
+                tokio::spawn(async move { claim(&process, &place, "app", &[seed; 32]).await })
+            })
+            .collect();
+        let mut ids = Vec::new();
+        for one in claiming {
+            ids.push(one.await.expect("no panic").expect("claimed").id);
+        }
+        let known = known(&*store, &place, "app").expect("read").expect("known");
+        assert!(ids.iter().all(|id| *id == known.id), "{ids:?}, and {} is kept", known.id);
+    }
+
+    #[tokio::test]
+    async fn a_claim_does_not_take_back_what_a_person_says_meanwhile() {
+        let (folder, store) = (tempfile::tempdir().expect("a folder"), Arc::new(MemoryStore::new()));
+        let (first, second) = (checkout(&folder, "first"), checkout(&folder, "second"));
+        let one = claim(&*store, &first, "app", &[1; 32]).await.expect("claimed");
+        let process = ProcessStore::of(&store);
+        let joins = async { join(&*store, &second, "app", &one.id).await };
+        // The claim has read that nothing is known of the second directory when the person says what it is.
+        let (claimed, joined) = tokio::join!(claim(&process, &second, "app", &[2; 32]), joins);
+        assert_eq!((claimed.expect("claimed").id, joined.expect("joined")), (one.id.clone(), one.id.clone()));
+        assert_eq!(known(&*store, &second, "app").expect("read").expect("known").id, one.id);
     }
 }

@@ -13,6 +13,7 @@ use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
 use longhaul_home::variable;
+use longhaul_records::contended::change;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,18 @@ pub struct TrustRecord {
     pub powers: BTreeSet<Power>,
     /// Its time, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
+}
+
+impl TrustRecord {
+    fn of(directory: &Path, id: &str, powers: &BTreeSet<Power>, at_ms: u64) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            id: id.to_owned(),
+            digest: powers::digest(powers),
+            powers: powers.iter().filter(|power| power.is_agreed_on()).cloned().collect(),
+            at_ms,
+        }
+    }
 }
 
 /// The trust status of a file.
@@ -130,14 +143,20 @@ pub async fn keep_guards(
     powers: &BTreeSet<Power>,
     at_ms: u64,
 ) -> fault::Result<()> {
-    let before = agreed(store, directory)?.filter(|before| before.id == id);
-    let mut kept = before.map(|before| before.powers).unwrap_or_default();
     let guards: BTreeSet<Power> = powers.iter().filter(|power| power.is_guard()).cloned().collect();
-    if guards.is_subset(&kept) || standing(store, directory, Some(id), powers)?.beyond.is_some() {
-        return Ok(());
-    }
-    kept.extend(guards);
-    agree(store, directory, id, &kept, at_ms).await.map(drop)
+    change(store, || {
+        // A person may agree or withdraw meanwhile, which must not be taken back.
+        let row = store.get(Table::States, &key(directory))?;
+        let before = row.as_deref().map(read).transpose()?.filter(|before| before.id == id);
+        let mut kept = before.map(|before| before.powers).unwrap_or_default();
+        if guards.is_subset(&kept) || standing(store, directory, Some(id), powers)?.beyond.is_some() {
+            return Ok((Batch::new(), ()));
+        }
+        kept.extend(guards.iter().cloned());
+        let agreed = serde_json::to_vec(&TrustRecord::of(directory, id, &kept, at_ms))?;
+        Ok((Batch::new().replace(Table::States, key(directory), row.as_deref(), agreed), ()))
+    })
+    .await
 }
 
 /// Agrees to the powers of the file of a project with this id.
@@ -151,13 +170,7 @@ pub async fn agree(
     powers: &BTreeSet<Power>,
     at_ms: u64,
 ) -> fault::Result<TrustRecord> {
-    let agreed = TrustRecord {
-        directory: directory.to_owned(),
-        id: id.to_owned(),
-        digest: powers::digest(powers),
-        powers: powers.iter().filter(|power| power.is_agreed_on()).cloned().collect(),
-        at_ms,
-    };
+    let agreed = TrustRecord::of(directory, id, powers, at_ms);
     store.commit(Batch::new().put(Table::States, key(directory), serde_json::to_vec(&agreed)?)).await?;
     Ok(agreed)
 }
@@ -201,7 +214,8 @@ fn key(directory: &Path) -> Key {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_testkit::MemoryStore;
+    use longhaul_testkit::{MemoryStore, ProcessStore};
+    use std::sync::Arc;
 
     const ID: Option<&str> = Some("p-1");
 
@@ -306,5 +320,27 @@ mod tests {
         assert!(expect(&store, &place, &config).is_err(), "also once it is known");
         agree(&store, &place, &claimed.id, &powers::of_project(&config, &place), 2).await.expect("kept");
         expect(&store, &place, &config).expect("it is trusted");
+    }
+
+    #[tokio::test]
+    async fn guards_that_are_kept_while_a_person_agrees_or_withdraws_take_nothing_of_that_back() {
+        let (store, place) = (Arc::new(MemoryStore::new()), Path::new("/p"));
+        let process = ProcessStore::of(&store);
+        let plain = powers_of("[plan]\naccept = \"ask\"");
+        let more = powers_of("[notify]\ncommand = [\"a\"]\n[plan]\naccept = \"ask\"");
+        let stands = |powers: &BTreeSet<Power>| standing(&*store, place, ID, powers).expect("read").is_trusted;
+        // Each person's word comes when the guards of a run are read and not yet stored.
+        let agrees = async { agree(&*store, place, "p-1", &more, 1).await };
+        let (kept, agreed) = tokio::join!(keep_guards(&process, place, "p-1", &plain, 2), agrees);
+        kept.and(agreed.map(drop)).expect("stored");
+        assert!(stands(&more) && stands(&plain) && !stands(&powers_of("")));
+        let guards = "[plan]\naccept = \"ask\"\n[protect]\npaths = [\"/deploy/**\"]";
+        let (guarded, both) = (powers_of(guards), powers_of(&format!("[notify]\ncommand = [\"a\"]\n{guards}")));
+        let withdraws = async { withdraw(&*store, place).await };
+        let (kept, withdrawn) = tokio::join!(keep_guards(&process, place, "p-1", &guarded, 3), withdraws);
+        kept.expect("stored");
+        assert!(withdrawn.expect("withdrawn"));
+        assert!(stands(&guarded) && !stands(&plain), "the guards are kept");
+        assert!(!stands(&both), "and what was agreed to before is not");
     }
 }

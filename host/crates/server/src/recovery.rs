@@ -4,14 +4,14 @@
 //! paused, that have ended or that wait for a person stay as they are. Runs that were at work go on first, then those
 //! that waited for their turn, in the order of their arrival. A run goes as far as it was asked to: to its
 //! plan, for the sessions that are left, or to its end. A resume that fails is retried, each time after twice the wait.
-//! A run whose trees are on another machine waits for that machine, and one of which commits may be lost waits for a
+//! A run whose trees are on another machine, and cannot be made again here, waits for that machine, and one of which commits may be lost waits for a
 //! person.
 
 use longhaul_api::run_lists::ListInterrupted;
 use longhaul_api::runs::{ResumeRun, RunRef, RunSummary};
 use longhaul_core::RunId;
 use longhaul_listen::stopped;
-use longhaul_service::{Service, TreesElsewhere};
+use longhaul_service::{NoServer, Service, TreesElsewhere};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +26,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 const RETRY_WAIT: Duration = Duration::from_secs(5);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(600);
 
+/// Wait after no server could take a run.
+const SERVER_WAIT: Duration = Duration::from_secs(2);
+
 /// A run that could not be resumed.
 struct BlockedRun {
     wait: Duration,
@@ -37,7 +40,10 @@ pub async fn keep(service: Arc<Service>, mut stop: watch::Receiver<bool>) {
     let mut news = service.news();
     let mut held: HashMap<RunId, BlockedRun> = HashMap::new();
     loop {
-        look(&service, &mut held).await;
+        tokio::select! {
+            () = stopped(&mut stop) => return,
+            () = look(&service, &mut held) => {}
+        }
         let wakes = held.values().map(|held| held.again).min();
         let next = Instant::now() + LOOK_EVERY;
         tokio::select! {
@@ -71,6 +77,13 @@ async fn look(service: &Arc<Service>, held: &mut HashMap<RunId, BlockedRun>) {
             Ok(_) => {
                 held.remove(&run);
                 tracing::info!(%run, "an interrupted run goes on");
+            }
+            // It waits for a server, which may join at any moment.
+            Err(error) if error.is::<NoServer>() => {
+                let blocked = BlockedRun { wait: SERVER_WAIT, again: Instant::now() + SERVER_WAIT };
+                if held.insert(run, blocked).is_none() {
+                    tracing::warn!("{error:#}");
+                }
             }
             // It waits for a machine, or for a person, and not for another attempt.
             Err(error) if error.is::<TreesElsewhere>() => {

@@ -1,6 +1,7 @@
 //! Agents: requests go to the crate that keeps them. An agent that is an ask or a run of a project is
 //! carried out here, where runs are.
 
+use super::workers::RunMoved;
 use super::{AskRequest, RunRef, Service, ServiceOperations};
 use longhaul_agents::{AgentCode, ExecutionResult};
 use longhaul_api::agents::{
@@ -8,6 +9,7 @@ use longhaul_api::agents::{
     ListAgents, ListArtifacts, RegisterAgent, RemoveAgent, SetArtifact, ShowAgent, ShowArtifact, UpdateAgent,
 };
 use longhaul_api::operations::AgentOperations;
+use longhaul_api::runs::ResumeRun;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_core::text::truncate;
@@ -19,11 +21,15 @@ use longhaul_records::stop_condition::StopCondition;
 use longhaul_scheduler::{AgentExecutor, AgentWork, SchedulerService};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::broadcast::error::RecvError;
 
 /// Bytes of what earlier runs left that an ask is told.
 const LEFT_BYTES_MAX: usize = 64 << 10;
+
+/// The pause between two looks for a run that goes on at another server, and how often it is looked for.
+const LOOK: Duration = Duration::from_millis(500);
+const LOOKS_MAX: u32 = 120;
 
 #[async_trait::async_trait]
 impl AgentOperations for ServiceOperations<'_> {
@@ -141,18 +147,21 @@ impl Service {
         work: &AgentWork,
     ) -> fault::Result<Option<ExecutionResult>> {
         let named = RunRef::Named(run.to_string());
+        let naming = self.naming.read().await;
         match record::load(&*self.host.store, run)? {
             None => self.begin_as(run, code, work).await?,
-            Some(stored) if goes_on(stored.state.status()) && self.handle(run).is_none() => {
+            Some(stored) if goes_on(stored.state.status()) && !self.is_active(run) => {
                 self.refuse_in_doubt(run)?;
-                drop(self.resume(&named, false, StopCondition::End).await?);
+                match self.resume(&ResumeRun { run: named.clone(), retry_failing: false, sessions: None }).await {
+                    // A worker goes on with it.
+                    Err(error) if error.is::<RunMoved>() => {}
+                    resumed => drop(resumed?),
+                }
             }
             Some(_) => {}
         }
-        let why = match self.watch(run) {
-            Some(watching) => until_gone(watching).await,
-            None => None,
-        };
+        drop(naming);
+        let why = self.until_rests(run).await?;
         let stored = self.find(&named)?;
         match (goes_on(stored.state.status()), why) {
             (false, _) => Ok(Some(self.came_to(&stored)?)),
@@ -162,6 +171,28 @@ impl Service {
             }
             // The process is about to end; the run goes on in the next one.
             (true, None) => Ok(None),
+        }
+    }
+
+    /// Waits until nobody works on a run, or goes on with it; returns the error that stopped it, if it did not end by
+    /// itself. A run that a server let go of goes on at another one a moment later.
+    async fn until_rests(&self, run: &RunId) -> fault::Result<Option<String>> {
+        let mut looks = 0;
+        loop {
+            let why = match self.watch(run) {
+                Some(watching) => {
+                    looks = 0;
+                    until_gone(watching).await
+                }
+                None => None,
+            };
+            let status = record::load(&*self.host.store, run)?.map(|stored| stored.state.status());
+            let goes_on_elsewhere = self.cluster.is_some() && status.is_some_and(goes_on) && !self.is_closing();
+            if why.is_some() || !goes_on_elsewhere || looks == LOOKS_MAX {
+                return Ok(why);
+            }
+            looks += 1;
+            tokio::time::sleep(LOOK).await;
         }
     }
 

@@ -5,7 +5,7 @@ use super::{RunRef, Service, ServiceOperations};
 use longhaul_api::approvals::{AnswerApproval, ApprovalList, ApprovalOutcome, ListApprovals, RevokeRule, ShowApproval};
 use longhaul_api::operations::ApprovalOperations;
 use longhaul_api::runs::AffectedRun;
-use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, RunRule};
+use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus};
 use longhaul_core::RunId;
 use longhaul_core::approval::CallDecision;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
@@ -58,13 +58,7 @@ impl ApprovalOperations for ServiceOperations<'_> {
     async fn revoke_rule(&self, RevokeRule { run, rule: id }: RevokeRule) -> fault::Result<AffectedRun> {
         let service = self.0;
         let run = service.find(&run)?.record.run;
-        let rules = approvals::rules(&*service.host.store, &run)?;
-        let rule = rules.into_iter().find(|rule| rule.id == id && rule.revoked_ms.is_none());
-        let rule = rule.or_unknown(|| {
-            format!("there is no rule `{id}` in run {run} that holds; `longhaul approvals list {run}` shows them")
-        })?;
-        let revoked = RunRule { revoked_ms: Some(service.host.clock.now_ms()), ..rule };
-        service.host.store.commit(approvals::put_rule(Batch::new(), &run, &revoked)?).await?;
+        let revoked = approvals::revoke(&*service.host.store, &run, &id, service.host.clock.now_ms()).await?;
         service.host.audit.note(AuditEvent::RuleRevoked { run: run.clone(), rule: revoked.id }).await?;
         Ok(AffectedRun { run })
     }

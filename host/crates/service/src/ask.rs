@@ -82,10 +82,18 @@ impl Service {
             .zip([started].into_iter().chain(told))
             .map(|(number, event)| RunEvent { run: record.run.clone(), number, at_ms: created_ms, event })
             .collect();
-        let mut batch = run::places::put_here(record.insert(Batch::new())?, &self.host, &record, &config)?;
+        let is_here = self.is_begun_here(&record)?;
+        let mut batch = record.insert(Batch::new())?;
+        if is_here {
+            batch = run::places::put_here(batch, &self.host, &record, &config)?;
+        }
         run::put_step(&*self.host.store, &mut batch, &record, &state, &first)?;
         self.host.store.commit(batch).await?;
         self.note_began(&record, &config).await?;
+        if !is_here {
+            drop(executor);
+            return self.begin_elsewhere(&record).await;
+        }
         let run = record.run.clone();
         self.activate(StoredRun { record, state }, executor, bus, Some(begin), StopCondition::End).await?;
         Ok(AffectedRun { run })

@@ -4,8 +4,7 @@ use super::{Service, ServiceOperations};
 use longhaul_api::operations::MaintenanceOperations;
 use longhaul_api::upkeep::{AuditHead, CheckStore, GcOptions, GcReport, WriteBackup, WrittenArchive};
 use longhaul_checkpoints::{self as checkpoint, SnapshotStore};
-use longhaul_core::RunId;
-use longhaul_core::fault::{self, Context, bail};
+use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::memory::Embedded;
 use longhaul_core::store::ReadTotals;
 use longhaul_core::text::count;
@@ -38,7 +37,20 @@ impl Service {
         if !file.is_absolute() {
             bail!("`{}` is no full path", file.display());
         }
-        let (host, active) = (Arc::clone(&self.host), self.active_runs());
+        // A copy is of one moment, and only the commits of this process can be made to wait for it. No run is given away
+        // meanwhile.
+        let _naming = match &self.cluster {
+            Some(_) => Some(self.naming.write().await),
+            None => None,
+        };
+        let remote = self.remote().names().count();
+        if remote > 0 {
+            bail!(Fault::conflict(format!(
+                "{} on other servers; pause them first, or back the database up with its own tools, as pg_dump",
+                count(remote, "run")
+            )));
+        }
+        let (host, active) = (Arc::clone(&self.host), self.active());
         let written = tokio::task::spawn_blocking(move || {
             let now_ms = host.clock.now_ms();
             let audit = AuditHead::of(&host.audit.verify(None)?);
@@ -74,10 +86,10 @@ impl Service {
     }
 
     async fn collect_runs(&self, older_ms: u64, swept: &mut GcReport) -> fault::Result<()> {
-        for run in gc::old_runs(&*self.host.store, self.host.clock.now_ms(), &self.active_runs(), older_ms)? {
+        for run in gc::old_runs(&*self.host.store, self.host.clock.now_ms(), &self.active(), older_ms)? {
             let record = record::record(&*self.host.store, &run)?.or_unknown(|| format!("run {run} is gone"))?;
             let _alone = self.locks.take(super::keyed_lock::of_run(&record)).await;
-            if self.handle(&run).is_some() {
+            if self.is_active(&run) {
                 continue;
             }
             let (rows, bytes) = gc::remove_run(&self.host.home, &*self.host.store, &run, swept.dry_run).await?;
@@ -101,7 +113,7 @@ impl Service {
     /// Content is stored before the rows that reference it, so it is deleted only while no operation stores any.
     async fn collect_content(&self, swept: &mut GcReport) -> fault::Result<()> {
         let busy = || {
-            let active = self.active_runs().len();
+            let active = self.active().len();
             let begun = self.locks.begun().len();
             let are = if active == 1 { "is" } else { "are" };
             let runs = count(active, "run");
@@ -116,9 +128,5 @@ impl Service {
             swept.content = Some(self.host.store.collect(&checkpoint::digests, swept.dry_run).await?);
         }
         Ok(())
-    }
-
-    fn active_runs(&self) -> Vec<RunId> {
-        self.lock().keys().cloned().collect()
     }
 }

@@ -2,7 +2,8 @@
 
 use super::Service;
 use super::keyed_lock::of_directory;
-use longhaul_api::runs::AffectedRun;
+use super::workers::{Chosen, NoServer};
+use longhaul_api::runs::{AffectedRun, ResumeRun, RunRef};
 use longhaul_config::tools::mcp::is_wanted;
 use longhaul_config::{Config, PlanAcceptance};
 use longhaul_core::RunId;
@@ -86,7 +87,12 @@ impl Service {
         let begin = begin(self, &record, &config).await?;
         let state = RunState::new();
         step(&mut state.clone(), created_ms, begin.clone())?;
-        let mut batch = run::places::put_here(record.insert(Batch::new())?, &self.host, &record, &config)?;
+        let is_here = self.is_begun_here(&record)?;
+        let mut batch = record.insert(Batch::new())?;
+        if is_here {
+            batch = run::places::put_here(batch, &self.host, &record, &config)?;
+        }
+        batch = run::carried::put_commits(batch, &self.host, &record).await?;
         let notes = claimed.told.into_iter().chain(start.notes).chain(bare_servers(&config)).collect();
         let events = first_events(&record, before.as_ref(), &state, notes);
         run::put_step(&*self.host.store, &mut batch, &record, &state, &events)?;
@@ -95,9 +101,34 @@ impl Service {
         }
         self.host.store.commit(batch).await?;
         self.note_began(&record, &config).await?;
+        if !is_here {
+            drop(executor);
+            return self.begin_elsewhere(&record).await;
+        }
         let run = record.run.clone();
         self.activate(StoredRun { record, state }, executor, bus, Some(begin), until).await?;
         Ok(AffectedRun { run })
+    }
+
+    /// True where a run that is about to be stored begins here. Refuses one that no server could ever work on.
+    pub(super) fn is_begun_here(&self, record: &RunRecord) -> fault::Result<bool> {
+        match self.chosen(record)? {
+            Chosen::Here => Ok(true),
+            Chosen::Nobody(why) if self.cluster.is_none() => bail!(why),
+            Chosen::Nobody(_) | Chosen::Worker(_) => Ok(false),
+        }
+    }
+
+    /// Has another server begin a run that is stored. Where none can, the run waits for one.
+    pub(super) async fn begin_elsewhere(self: &Arc<Self>, record: &RunRecord) -> fault::Result<AffectedRun> {
+        // They were made to see that the run can begin.
+        run::places::remove_trees(&self.host, &record.run).await?;
+        let run = record.run.clone();
+        let request = ResumeRun { run: RunRef::Named(run.to_string()), retry_failing: false, sessions: None };
+        match self.go_on_somewhere(record, &request, || self.resume_here(&request)).await {
+            Err(error) if error.is::<NoServer>() => Ok(AffectedRun { run }),
+            begun => begun,
+        }
     }
 
     /// Refuses to begin after a run of another machine whose commits are not in the repository here: its features would

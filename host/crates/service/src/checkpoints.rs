@@ -91,15 +91,15 @@ impl Service {
     /// Rows and files that change while they are read would not fit each other.
     fn refuse_working(&self, key: &str) -> fault::Result<()> {
         let run = self.find(&RunRef::Named(CheckpointKey::parse(key).run))?.record.run;
-        if self.handle(&run).is_some() {
+        if self.is_active(&run) {
             bail!(Fault::conflict(format!("run {run} is worked on; pause it first: `longhaul pause {run}`")));
         }
         Ok(())
     }
 
     fn refuse_active(&self, run: &RunId) -> fault::Result<()> {
-        if self.handle(run).is_some() {
-            bail!(Fault::conflict(format!("run {run} is worked on here; pause it first: `longhaul pause {run}`")));
+        if self.is_active(run) {
+            bail!(Fault::conflict(format!("run {run} is worked on; pause it first: `longhaul pause {run}`")));
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Service {
         let stored = self.find(&RunRef::Named(key.run.clone()))?;
         let run = stored.record.run.clone();
         if let Some(TreePlace { host, directory, .. }) = longhaul_run::places::elsewhere(&self.host, &run)? {
-            bail!(Fault::from(TreesElsewhere { run, host, directory }).or_code(FaultCode::Conflict));
+            bail!(Fault::from(TreesElsewhere { run, host, directory, missing: None }).or_code(FaultCode::Conflict));
         }
         take(&self.host, &stored, &key)
     }

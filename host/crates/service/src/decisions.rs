@@ -3,10 +3,11 @@
 use super::{Service, ServiceOperations};
 use longhaul_api::decisions::{JudgeDecision, ListDecisions, ShowDecision};
 use longhaul_api::operations::DecisionOperations;
-use longhaul_core::decision::{Decision, DecisionHit, relevant};
+use longhaul_core::decision::{Decision, DecisionHit, relevant, replace};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_harness::decisions::clamp_score;
+use longhaul_records::contended::change;
 use longhaul_records::decisions;
 use longhaul_records::record::StoredRun;
 
@@ -29,14 +30,18 @@ impl DecisionOperations for ServiceOperations<'_> {
     async fn judge_decision(&self, request: JudgeDecision) -> fault::Result<DecisionHit> {
         let JudgeDecision { run, id, outcome, score, lesson } = request;
         let stored = self.0.find(&run)?;
-        let mut decision = self.0.decision(&stored, &id)?;
-        decision.outcome = outcome.unwrap_or(decision.outcome);
-        decision.score = score.map(clamp_score).or(decision.score);
-        decision.lesson = lesson.or(decision.lesson);
         let store = &*self.0.host.store;
-        let batch = longhaul_core::decision::put(store, Batch::new(), stored.record.scope(), &decision)?;
-        store.commit(batch).await?;
-        Ok(plain_hit(decision))
+        let judged = change(store, || {
+            let before = self.0.decision(&stored, &id)?;
+            let judged = Decision {
+                outcome: outcome.unwrap_or(before.outcome),
+                score: score.map(clamp_score).or(before.score),
+                lesson: lesson.clone().or_else(|| before.lesson.clone()),
+                ..before.clone()
+            };
+            Ok((replace(store, Batch::new(), stored.record.scope(), &before, &judged)?, judged))
+        });
+        Ok(plain_hit(judged.await?))
     }
 }
 

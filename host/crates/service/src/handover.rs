@@ -22,9 +22,14 @@ impl Service {
         self.served.follow(run)
     }
 
+    /// True once this process ends, and begins nothing any more.
+    pub fn is_closing(&self) -> bool {
+        *self.served.closing.borrow()
+    }
+
     /// The runs that are worked on here and that no other process follows.
     pub fn unfollowed(&self) -> Vec<RunId> {
-        self.active().into_iter().filter(|run| !self.served.is_followed(run)).collect()
+        self.active_here().into_iter().filter(|run| !self.served.is_followed(run)).collect()
     }
 
     /// Stops every run once its effects and the answers of its models that are on their way have come, and waits for

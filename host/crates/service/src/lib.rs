@@ -44,6 +44,7 @@
 //! | `grants.rs` | the use of grants by runs |
 //! | `keyed_lock.rs` | locks of runs and projects |
 //! | `trajectories.rs` | trajectories of agents, and their annotations |
+//! | `workers.rs` | the work on runs by several servers |
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -91,6 +92,7 @@ mod telemetry;
 mod tokens;
 mod trajectories;
 mod watch;
+mod workers;
 
 use keyed_lock::KeyedLock;
 use longhaul_api::operations::{Handling, Operation, Transport};
@@ -130,6 +132,7 @@ pub use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, T
 pub use longhaul_run::places::TreesElsewhere;
 pub use served::FollowerGuard;
 pub use watch::watch_here;
+pub use workers::{Cluster, NoServer};
 
 /// The components of a service, for one data directory. The program makes them.
 pub struct ServiceParts {
@@ -153,6 +156,8 @@ pub struct ServiceParts {
     pub rememberer: Arc<Rememberer>,
     /// Loads plugins, confines them and serves their calls.
     pub host: Arc<PluginHost>,
+    /// The servers that share the store; none where no other one can.
+    pub cluster: Option<Arc<Cluster>>,
 }
 
 /// Carries out operations for one data directory.
@@ -193,6 +198,13 @@ pub struct Service {
     /// Shared by operations that store content before they reference it; exclusive to the deletion of unreferenced
     /// content.
     naming: tokio::sync::RwLock<()>,
+    /// The servers that share the store; none where no other one can.
+    cluster: Option<Arc<Cluster>>,
+    leading: workers::Leading,
+    /// The runs that workers have, while this service leads.
+    remote: Mutex<workers::RemoteRuns>,
+    /// Held during a look at the workers.
+    looking: tokio::sync::Mutex<()>,
     /// Loads plugins, confines them and serves their calls. Dropped last: it holds the lock of the data directory.
     host: Arc<PluginHost>,
 }
@@ -211,6 +223,8 @@ impl Transport for InProcess {
 }
 
 struct Active {
+    /// The id of its project.
+    project: String,
     handle: RunHandle,
     task: tokio::task::JoinHandle<()>,
 }
@@ -229,6 +243,7 @@ impl Service {
             shares,
             rememberer,
             host,
+            cluster,
         } = parts;
         Self {
             index: RunIndex::new(changed_runs),
@@ -253,6 +268,10 @@ impl Service {
             listeners: listeners::Listeners::default(),
             tokens_removed: tokio::sync::watch::Sender::default(),
             naming: tokio::sync::RwLock::default(),
+            leading: workers::Leading::of(cluster.as_deref()),
+            cluster,
+            remote: Mutex::default(),
+            looking: tokio::sync::Mutex::default(),
             host,
         }
     }
@@ -269,8 +288,24 @@ impl Service {
         expect_whole_paths(&request)?;
         let _answering = self.served.begin(O::HANDLING).await;
         self.resources.watch();
-        // First, so that no response shows a run whose branch has moved and whose features have not.
-        self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
+        let mut request = request;
+        loop {
+            if let Some(response) = self.carried_out_by_worker(&request).await? {
+                return Ok(response);
+            }
+            let again = request.run().map(|_| request.clone());
+            match (self.perform_here(request).await, again) {
+                (Err(error), Some(again)) if error.is::<workers::RunMoved>() => request = again,
+                (performed, _) => return performed,
+            }
+        }
+    }
+
+    async fn perform_here<O: Operation>(self: &Arc<Self>, request: O) -> fault::Result<O::Response> {
+        if self.leads() {
+            // First, so that no response shows a run whose branch has moved and whose features have not.
+            self.reverts_finished.get_or_init(|| self.finish_reverts()).await;
+        }
         let _naming = match O::HANDLING {
             Handling::Maintain => None,
             Handling::Look | Handling::Repeat | Handling::Once => Some(self.naming.read().await),
@@ -278,9 +313,10 @@ impl Service {
         request.carry_out(&ServiceOperations(self)).await
     }
 
-    /// Hears a run live from now on; none if it is not active here.
+    /// Hears a run live from now on; none if nobody works on it.
     pub fn watch(&self, run: &RunId) -> Option<Subscription> {
-        self.lock().get(run).map(|active| active.handle.bus().watch())
+        let here = self.lock().get(run).map(|active| active.handle.bus().watch());
+        here.or_else(|| self.remote().bus(run).map(|bus| bus.watch()))
     }
 
     /// The time, in milliseconds since 1970-01-01 UTC.
@@ -288,7 +324,7 @@ impl Service {
         self.host.clock.now_ms()
     }
 
-    /// The text that models of a run are writing right now.
+    /// The text that models of a run are writing right now, as far as it is worked on here.
     pub fn so_far(&self, run: &RunId) -> Vec<StreamToken> {
         self.lock().get(run).map(|active| active.handle.bus().so_far()).unwrap_or_default()
     }
@@ -308,7 +344,7 @@ impl Service {
     /// Stops every run without a trace, so that another process goes on with them.
     pub async fn stop(&self) {
         let active: Vec<Active> = self.lock().drain().map(|(_, active)| active).collect();
-        for Active { handle, task } in active {
+        for Active { handle, task, .. } in active {
             handle.stop().await;
             let _ = task.await;
         }
@@ -322,5 +358,9 @@ impl Service {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Active>> {
         long_lock::lock(&self.active)
+    }
+
+    fn remote(&self) -> MutexGuard<'_, workers::RemoteRuns> {
+        self.remote.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -121,7 +121,10 @@ impl MemoryOperations for ServiceOperations<'_> {
         let ProjectMemory { memory, record, .. } = self.0.open_memory(&run).await?;
         let found = of_key(&*memory, &record, &key, shelf).await?;
         for one in &found {
-            memory.delete(&namespace(one.shelf, &record), &key).await?;
+            let (namespace, before) = (namespace(one.shelf, &record), unchanged(&*memory, &record, one).await?);
+            if !memory.remove(&namespace, &before).await? {
+                bail!(changed(one));
+            }
         }
         Ok(found)
     }
@@ -220,24 +223,28 @@ async fn of_key(
 
 /// Marks an entry as a person's own words, unless it was changed meanwhile.
 async fn promote(memory: &dyn MemoryBackend, record: &RunRecord, one: MemoryItem) -> fault::Result<MemoryItem> {
-    let namespace = namespace(one.shelf, record);
-    let changed =
-        || Fault::conflict(format!("`{}` was changed at the same time; look at it and promote it again", one.key));
-    let before = memory.get(&namespace, &one.key).await?.ok_or_else(changed)?;
-    let mut note = MemoryNote::read(&before);
-    if note != one.note {
-        bail!(changed());
-    }
+    let before = unchanged(memory, record, &one).await?;
+    let mut note = one.note.clone();
     note.trust = Trust::OwnWords;
     if let (MemoryScope::Episode, Some(fields)) = (one.shelf, note.value.as_object_mut()) {
         fields.insert("trust".to_owned(), serde_json::to_value(Trust::OwnWords)?);
     }
     let entry = note.clone().entry(&one.key, before.tags.clone(), None);
     let entry = MemoryEntry { expires_at_ms: before.expires_at_ms, ..entry };
-    if !memory.replace(&namespace, Some(&before), entry).await? {
-        bail!(changed());
+    if !memory.replace(&namespace(one.shelf, record), Some(&before), entry).await? {
+        bail!(changed(&one));
     }
     Ok(MemoryItem { note, ..one })
+}
+
+/// The entry of an item that a person looks at. Another one that was noted since is not the one that is meant.
+async fn unchanged(memory: &dyn MemoryBackend, record: &RunRecord, one: &MemoryItem) -> fault::Result<MemoryEntry> {
+    let entry = memory.get(&namespace(one.shelf, record), &one.key).await?;
+    entry.filter(|entry| MemoryNote::read(entry) == one.note).ok_or_else(|| changed(one))
+}
+
+fn changed(one: &MemoryItem) -> Fault {
+    Fault::conflict(format!("`{}` was changed at the same time; look at it, and then try again", one.key))
 }
 
 fn episode_words(memory: &MemoryItem) -> String {

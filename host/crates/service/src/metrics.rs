@@ -1,10 +1,11 @@
 //! The metrics of a data directory, as Prometheus text: counts of its runs, schedules and tasks, and the space that it
-//! takes. A server adds what only it knows.
+//! takes, and the servers that work on its runs. A server adds what only it knows.
 
 use super::Service;
 use super::run_table::RunTable;
 use longhaul_api::agents::{ListTasks, SchedulerStatus, StatusFilter};
 use longhaul_api::resources::MetricsText;
+use longhaul_api::workers::{WorkerList, WorkerView};
 use longhaul_core::fault;
 use longhaul_core::store::StoreMetrics;
 use longhaul_resources::DiskSpace;
@@ -24,6 +25,7 @@ impl Service {
         put_ended(&mut writer, self.ended(StatusFilter::Completed).await?, self.ended(StatusFilter::Failed).await?);
         put_space(&mut writer, self.host.home.path());
         put_store(&mut writer, self.host.store.metrics().as_ref());
+        put_workers(&mut writer, &self.worker_list()?);
         writer.gauge("longhaul_run_entries", "What is kept in memory for runs at work; 0 while there are none.");
         writer.line("longhaul_run_entries", &[], self.run_entries());
         text.push_str(&writer.finish());
@@ -74,7 +76,7 @@ fn put_store(to: &mut MetricsWriter, of: Option<&StoreMetrics>) {
         (
             "longhaul_store_lease_remaining_seconds",
             "Time for which no other process may claim the store.",
-            of.map(|of| (f64::from(u32::try_from(of.lease_left_ms).unwrap_or(u32::MAX)) / 1e3).to_string()),
+            of.map(|of| seconds(of.lease_left_ms).to_string()),
         ),
         (
             "longhaul_store_epoch",
@@ -126,6 +128,30 @@ fn put_store(to: &mut MetricsWriter, of: Option<&StoreMetrics>) {
     to.durations("longhaul_store_commit_seconds", "Time from a commit to its answer.", of.map(|of| &of.commits));
 }
 
+/// The servers that work on runs, by name. A server that works alone has the families by worker without a line, so that
+/// alert rules find them.
+fn put_workers(to: &mut MetricsWriter, WorkerList { workers, runs_waiting }: &WorkerList) {
+    to.gauge("longhaul_workers", "Servers that work on runs of the store and renew their lease.");
+    to.line("longhaul_workers", &[], workers.iter().filter(|worker| worker.is_alive).count());
+    to.gauge("longhaul_runs_waiting_for_worker", "Runs that wait for a server with their labels and a free place.");
+    to.line("longhaul_runs_waiting_for_worker", &[], runs_waiting.len());
+    to.gauge("longhaul_worker_runs", "Runs that a server has, by worker.");
+    for WorkerView { name, runs, .. } in workers {
+        to.line("longhaul_worker_runs", &[("worker", name)], runs.len());
+    }
+    to.gauge(
+        "longhaul_worker_lease_left_seconds",
+        "Time until the lease of a server ends, by worker; 0: it has ended.",
+    );
+    for WorkerView { name, lease_left_ms, .. } in workers {
+        to.line("longhaul_worker_lease_left_seconds", &[("worker", name)], seconds(*lease_left_ms));
+    }
+}
+
+fn seconds(ms: u64) -> f64 {
+    f64::from(u32::try_from(ms).unwrap_or(u32::MAX)) / 1e3
+}
+
 /// Figures that the system does not tell are left out.
 fn put_space(to: &mut MetricsWriter, home: &Path) {
     to.gauge("longhaul_store_bytes", "Size of the store's file.");
@@ -146,6 +172,7 @@ fn put_space(to: &mut MetricsWriter, home: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_core::RunId;
     use longhaul_core::store::DurationCounts;
 
     #[test]
@@ -223,6 +250,51 @@ mod tests {
         let text = writer.finish();
         assert_eq!(text.matches("# TYPE longhaul_store_").count(), 11, "an alert rule finds its family: {text}");
         assert!(!text.contains("\nlonghaul_"), "{text}");
+    }
+
+    #[test]
+    fn a_server_that_is_gone_keeps_its_figures_and_counts_no_more() {
+        let worker = |name: &str, lease_left_ms: u64| WorkerView {
+            name: name.to_owned(),
+            host: "alpha".to_owned(),
+            process: 7,
+            version: "0.1.0".to_owned(),
+            labels: Vec::new(),
+            runs_max: 4,
+            runs: vec![RunId::from_text("r-1"), RunId::from_text("r-2")],
+            is_leader: false,
+            is_alive: lease_left_ms > 0,
+            lease_left_ms,
+            commits: 12,
+            url: None,
+        };
+        let list = WorkerList {
+            workers: vec![worker("d-one", 8_250), worker("d-two", 0)],
+            runs_waiting: vec![RunId::from_text("r-3")],
+        };
+        let mut writer = MetricsWriter::default();
+        put_workers(&mut writer, &list);
+        let text = writer.finish();
+        for line in [
+            "longhaul_workers 1",
+            "longhaul_runs_waiting_for_worker 1",
+            "longhaul_worker_runs{worker=\"d-one\"} 2",
+            "longhaul_worker_runs{worker=\"d-two\"} 2",
+            "longhaul_worker_lease_left_seconds{worker=\"d-one\"} 8.25",
+            "longhaul_worker_lease_left_seconds{worker=\"d-two\"} 0",
+        ] {
+            assert!(text.lines().any(|one| one == line), "no `{line}` in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_works_alone_has_the_families_of_workers() {
+        let mut writer = MetricsWriter::default();
+        put_workers(&mut writer, &WorkerList::default());
+        let text = writer.finish();
+        assert_eq!(text.matches("# TYPE longhaul_").count(), 4, "an alert rule finds its family: {text}");
+        let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(lines, ["longhaul_workers 0", "longhaul_runs_waiting_for_worker 0"]);
     }
 
     #[test]

@@ -14,9 +14,21 @@ impl Service {
         self.listeners.0.subscribe()
     }
 
-    /// The runs that are worked on in this moment.
+    /// The runs that are worked on in this moment, here or by workers.
     pub fn active(&self) -> Vec<RunId> {
+        let mut active = self.active_here();
+        active.extend(self.remote().names().cloned());
+        active
+    }
+
+    /// The runs that are worked on here.
+    pub fn active_here(&self) -> Vec<RunId> {
         self.lock().keys().cloned().collect()
+    }
+
+    /// True when a run is worked on, here or by a worker.
+    pub(super) fn is_active(&self, run: &RunId) -> bool {
+        self.lock().contains_key(run) || self.remote().has(run)
     }
 
     /// The number of the last event of a run; 0 where there is none.

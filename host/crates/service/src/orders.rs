@@ -3,8 +3,9 @@
 
 use super::begin::begin;
 use super::keyed_lock::{self, KeyedLockGuard};
+use super::workers::RunMoved;
 use super::{Active, RunRef, Service};
-use longhaul_api::runs::AffectedRun;
+use longhaul_api::runs::{AffectedRun, ResumeRun};
 use longhaul_checkpoints::{self as checkpoint, SharedServer};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, bail};
@@ -23,14 +24,20 @@ use std::sync::Arc;
 impl Service {
     /// Goes on with a run. Only what was paused, or has ended, is told anew how far to go: what broke off, or was waiting
     /// for somebody, goes as far as it was asked to, unless a number is given.
-    pub(super) async fn resume(
-        self: &Arc<Self>,
-        which: &RunRef,
-        retry_failing: bool,
-        until: StopCondition,
-    ) -> fault::Result<AffectedRun> {
-        let (_alone, which) = self.alone(which).await?;
-        let stored = &self.ready(&which).await?;
+    pub(super) async fn resume(self: &Arc<Self>, request: &ResumeRun) -> fault::Result<AffectedRun> {
+        let (_alone, which) = self.alone(&request.run).await?;
+        let record = self.find(&which)?.record;
+        if self.handle(&record.run).is_some() {
+            return self.resume_here(request).await;
+        }
+        self.go_on_somewhere(&record, request, || self.resume_here(request)).await
+    }
+
+    /// Goes on with a run here. Whoever calls has the run's turn.
+    pub(super) async fn resume_here(self: &Arc<Self>, request: &ResumeRun) -> fault::Result<AffectedRun> {
+        let ResumeRun { run: which, retry_failing, sessions } = request;
+        let (retry_failing, until) = (*retry_failing, StopCondition::sessions(*sessions));
+        let stored = &self.ready(which).await?;
         let run = stored.record.run.clone();
         let limits = stored.record.limits_in(&stored.record.config_now()?);
         let resume = Input::Resume { retry_failing, limits: Some(limits) };
@@ -70,6 +77,7 @@ impl Service {
             step(&mut stored.state.clone(), self.host.clock.now_ms(), input.clone())?;
         }
         let bus = EventBus::default();
+        run::places::settle_here(&self.host, &stored.record, &config).await?;
         let executor = self.executor(stored.record.clone(), bus.clone()).await?;
         self.note_went_on(&stored.record, &config).await?;
         self.leave_archive(&run).await?;
@@ -115,7 +123,7 @@ impl Service {
             Some(shared) => Some((Arc::clone(shared), shared.begin(&run).await?)),
             None => None,
         };
-        let (notifier, capacity, queue) = (Arc::clone(&self.notifier), self.resources.clone(), self.queue.clone());
+        let (notifier, capacity, queue) = (Arc::clone(&self.notifier), self.capacity(), self.queue.clone());
         let watched = bus.clone();
         let wake = Arc::new(move || notifier.wake());
         let (mut actor, handle) = RunActor::new(executor, stored, bus, until, wake, capacity, queue)?;
@@ -132,14 +140,27 @@ impl Service {
             service.lock().remove(&own);
             service.drop_ended_reports();
             service.tell(&own);
-            service.remember(own);
+            if service.leads() {
+                service.remember(own);
+            }
         });
-        self.send_notifications();
-        self.lock().insert(run.clone(), Active { handle, task });
+        if self.leads() {
+            self.send_notifications();
+        }
+        self.lock().insert(run.clone(), Active { project: record.id.clone(), handle, task });
         self.report(&record, &watched, reported).await;
         let _ = go.send(());
         self.tell(&run);
         Ok(())
+    }
+
+    /// Has the actor of a run end that waits for its turn, so that another server goes on with it. False: it has none.
+    pub(super) async fn let_others_go_on(&self, run: &RunId) -> bool {
+        let active = self.lock().remove(run);
+        let Some(Active { handle, task, .. }) = active else { return false };
+        handle.hand_over().await;
+        let _ = task.await;
+        true
     }
 
     /// Hands an order to the run: to its actor, or, when it is not active, to an actor for just that.
@@ -148,6 +169,8 @@ impl Service {
         let stored = match input {
             // A run can always be stopped.
             Input::PauseRequested | Input::Abandon { .. } => self.find(&which)?,
+            // No tree is needed for it, and the run's may be on the server that goes on with the run.
+            _ if self.cluster.is_some() => self.find_newest(&which)?,
             _ => self.ready(&which).await?,
         };
         refuse_idle(&stored, &input)?;
@@ -166,33 +189,53 @@ impl Service {
         Ok(AffectedRun { run })
     }
 
-    /// One's turn with the run that is meant, which is found before and is the same one then.
+    /// One's turn with the run that is meant, which is found before and is the same one then. Refuses a run that a worker
+    /// got meanwhile.
     pub(super) async fn alone(&self, which: &RunRef) -> fault::Result<(KeyedLockGuard, RunRef)> {
         let record = self.find(which)?.record;
         let turn = self.locks.take(keyed_lock::of_run(&record)).await;
+        if self.remote().has(&record.run) {
+            bail!(RunMoved(record.run));
+        }
         Ok((turn, RunRef::Named(record.run.to_string())))
     }
 
-    /// The run that work is wanted of: a revert that was cut off is finished first. A run whose trees are on another
-    /// machine is refused, and so is one that another run of its project came after, since that one moved the branch.
+    /// The run that work is wanted of: a revert that was cut off is finished first. Refused is a run that another run of
+    /// its project came after, since that one moved the branch, and one whose trees are on another machine, if they cannot
+    /// be made again here.
     pub(super) async fn ready(&self, which: &RunRef) -> fault::Result<StoredRun> {
-        let stored = self.find(which)?;
-        run::places::expect_here(&self.host, &stored).await?;
+        let stored = self.find_newest(which)?;
+        let run = stored.record.run.clone();
+        if self.handle(&run).is_none() {
+            // Nobody else has the run: requests about one that a worker has go there, and a worker has what it was given.
+            run::places::expect_here(&self.host, &stored, true).await?;
+        }
         if stored.record.ask.is_some() {
             return Ok(stored);
         }
-        let RunRecord { run, directory, branch, .. } = stored.record;
         run::revert::finish(&self.host, &run).await?;
-        let newest = record::newest_on_branch(&*self.host.store, &directory)?;
-        if let Some(newer) =
-            newest.map(|newest| newest.record).filter(|newer| newer.run != run && newer.branch == branch)
-        {
-            bail!(Fault::conflict(format!(
+        self.find(&RunRef::Named(run.to_string()))
+    }
+
+    /// The run that is meant, if no other run of its project came after it.
+    fn find_newest(&self, which: &RunRef) -> fault::Result<StoredRun> {
+        let stored = self.find(which)?;
+        if stored.record.ask.is_none() {
+            self.refuse_outdated(&stored.record)?;
+        }
+        Ok(stored)
+    }
+
+    fn refuse_outdated(&self, record: &RunRecord) -> fault::Result<()> {
+        let RunRecord { run, directory, branch, .. } = record;
+        let newest = record::newest_on_branch(&*self.host.store, directory)?.map(|newest| newest.record);
+        match newest.filter(|newer| newer.run != *run && newer.branch == *branch) {
+            None => Ok(()),
+            Some(newer) => bail!(Fault::conflict(format!(
                 "run {} came after run {run} on `{branch}`; go on with that one, or start a new run",
                 newer.run
-            )));
+            ))),
         }
-        self.find(&RunRef::Named(run.to_string()))
     }
 
     pub(super) fn handle(&self, run: &RunId) -> Option<RunHandle> {

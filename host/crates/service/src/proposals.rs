@@ -2,47 +2,41 @@
 
 use super::{RunRef, Service};
 use longhaul_api::runs::AffectedRun;
+use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _};
-use longhaul_core::store::Batch;
 use longhaul_core::text::truncate;
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::{Input, RunState};
-use longhaul_records::proposals::{self, Proposal, ProposalStatus, ProposedChange};
-use longhaul_records::record::StoredRun;
+use longhaul_records::proposals::{self, ProposalStatus, ProposedChange};
 use std::sync::Arc;
 
 /// Longest reason of a rejection that is kept, in bytes.
 const WHY_BYTES_MAX: usize = 2_048;
 
 impl Service {
-    /// Gives the order, then notes it. A kill in between leaves the proposal open and its change made, so what is
-    /// done already is only noted.
+    /// Gives the order, then notes it, also over a rejection that came meanwhile. A kill in between leaves the proposal
+    /// open and its change made, so what is done already is only noted.
     pub(super) async fn accept_proposal(self: &Arc<Self>, which: &RunRef, id: &str) -> fault::Result<AffectedRun> {
         let stored = self.find(which)?;
         let proposal = proposals::open(&*self.host.store, &stored.record.run, id)?;
-        if let Some(input) = order_of(&stored.state, &proposal.change)? {
-            self.order(which, input).await?;
-        }
-        self.decide(stored, proposal, ProposalStatus::Accepted { at_ms: self.host.clock.now_ms() }).await
+        let (run, order) = (stored.record.run, order_of(&stored.state, &proposal.change)?);
+        let Some(input) = order else {
+            return self.decide(run, id, &ProposalStatus::Accepted { at_ms: self.host.clock.now_ms() }).await;
+        };
+        self.order(which, input).await?;
+        proposals::accepted(&*self.host.store, &run, id, self.host.clock.now_ms()).await?;
+        Ok(AffectedRun { run })
     }
 
     pub(super) async fn reject_proposal(&self, which: &RunRef, id: &str, why: &str) -> fault::Result<AffectedRun> {
-        let stored = self.find(which)?;
-        let proposal = proposals::open(&*self.host.store, &stored.record.run, id)?;
         let standing =
             ProposalStatus::Rejected { at_ms: self.host.clock.now_ms(), why: truncate(why.trim(), WHY_BYTES_MAX) };
-        self.decide(stored, proposal, standing).await
+        self.decide(self.find(which)?.record.run, id, &standing).await
     }
 
-    async fn decide(
-        &self,
-        stored: StoredRun,
-        proposal: Proposal,
-        standing: ProposalStatus,
-    ) -> fault::Result<AffectedRun> {
-        let batch = Proposal { standing, ..proposal }.put(Batch::new())?;
-        self.host.store.commit(batch).await?;
-        Ok(AffectedRun { run: stored.record.run })
+    async fn decide(&self, run: RunId, id: &str, standing: &ProposalStatus) -> fault::Result<AffectedRun> {
+        proposals::decide(&*self.host.store, &run, id, standing).await?;
+        Ok(AffectedRun { run })
     }
 }
 

@@ -44,12 +44,12 @@ impl Service {
         })
     }
 
-    /// True when the run is active here, and its ledger. The list of active runs is held until the rows are read, so that
+    /// True when the run is active, and its ledger. The list of active runs is held until the rows are read, so that
     /// no run begins or ends in between.
     fn ledger_now(&self, stored: &StoredRun) -> fault::Result<(bool, LedgerView)> {
         let StoredRun { record, state } = stored;
         let active = self.lock();
-        let is_active = active.contains_key(&record.run);
+        let is_active = active.contains_key(&record.run) || self.remote().has(&record.run);
         let store = &*self.host.store;
         Ok((is_active, ledger::view(store, &record.run, &state.limits, state.counts.replans, is_active)?))
     }
@@ -63,10 +63,10 @@ impl Service {
         let room = |why| format!("waits for room on this machine, and goes on by itself when there is some: {why}");
         let is_over = matches!(state.phase, Phase::Ended { .. });
         let doubt = commit_loss::of_run(&*self.host.store, &record.run)?.filter(|_| !is_over);
-        let reason = match (waits, doubt, longhaul_run::places::left_behind(&self.host, stored)?) {
+        let reason = match (waits, doubt, self.of_other_servers(stored)?) {
             (Some(why), ..) => room(why),
             (None, Some(loss), _) => loss.of_run(&record.run),
-            (None, None, Some(elsewhere)) => elsewhere.to_string(),
+            (None, None, Some(of_servers)) => of_servers,
             (None, None, None) => why(&record.run, state),
         };
         let (_, ledger) = self.ledger_now(stored)?;
@@ -85,6 +85,14 @@ impl Service {
             cost_microdollars_max: state.limits.cost_microdollars_max,
             tokens_max: state.limits.tokens_max.unwrap_or_else(|| tokens_of_all(state, &config)),
         })
+    }
+
+    /// What there is to say of a run because of other servers: who works on it, whom it waits for, or who has its trees.
+    fn of_other_servers(&self, stored: &StoredRun) -> fault::Result<Option<String>> {
+        if let Some(told) = self.of_workers(stored)? {
+            return Ok(Some(told));
+        }
+        Ok(longhaul_run::places::left_behind(&self.host, stored)?.map(|elsewhere| elsewhere.to_string()))
     }
 
     /// The run that is meant.

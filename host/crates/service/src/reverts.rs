@@ -1,6 +1,6 @@
 //! Back to an earlier commit of a run, what was kept of what was there, and commits: their log, and the changes of one.
 
-use super::{Active, RunRef, Service};
+use super::{Active, RunRef, Service, keyed_lock};
 use longhaul_api::features::KeptWork;
 use longhaul_api::runs::{CommitLog, RevertOutcome};
 use longhaul_core::RunId;
@@ -14,7 +14,16 @@ impl Service {
     /// Carries out what kills cut off. What cannot be done now is tried again with the next order for its run.
     pub(super) async fn finish_reverts(&self) {
         let runs = record::list(&*self.host.store).unwrap_or_default();
-        for run in runs.into_iter().map(|stored| stored.record.run) {
+        for record in runs.into_iter().map(|stored| stored.record) {
+            if !run::revert::is_cut_off(&self.host, &record.run).unwrap_or(true) {
+                continue;
+            }
+            let _turn = self.locks.take(keyed_lock::of_run(&record)).await;
+            let run = record.run;
+            if self.is_active(&run) {
+                // Whoever works on it finishes it.
+                continue;
+            }
             let finished = match run::places::elsewhere(&self.host, &run) {
                 Ok(None) => run::revert::finish(&self.host, &run).await.map(drop),
                 other => other.map(drop),
@@ -41,7 +50,7 @@ impl Service {
     /// Has the actor of a run that waits end, which pauses the run.
     async fn let_go(&self, run: &RunId) {
         let active = self.lock().remove(run);
-        if let Some(Active { handle, task }) = active {
+        if let Some(Active { handle, task, .. }) = active {
             // One that has just ended by itself takes no order.
             let _ = handle.input(Input::PauseRequested).await;
             let _ = task.await;

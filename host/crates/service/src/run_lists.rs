@@ -14,7 +14,7 @@ use longhaul_records::{approvals, commit_loss, ledger, record};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
-/// The activity of this process at one moment, which no row tells.
+/// The runs at work at one moment, which no row tells.
 pub(super) struct RunActivity {
     pub(super) active: HashSet<RunId>,
     places: HashMap<RunId, u32>,
@@ -42,7 +42,7 @@ impl Service {
         self.index.query(all, |run, known| self.read_cached(run, known), answer)
     }
 
-    /// The runs that this process works on now, and their queue.
+    /// The runs that are worked on now, and the queue of those here.
     pub(super) fn activity(&self) -> RunActivity {
         RunActivity { active: self.active().into_iter().collect(), places: self.queue.places() }
     }
@@ -108,7 +108,7 @@ impl Service {
     fn read_progress(&self, known: &CachedRun) -> fault::Result<CachedRun> {
         let (run, store) = (&known.summary.run, &*self.host.store);
         let active = self.lock();
-        let spent = ledger::total(store, run, active.contains_key(run))?;
+        let spent = ledger::total(store, run, active.contains_key(run) || self.remote().has(run))?;
         drop(active);
         let (wall_ms, last_ms) = (ledger::wall_ms(store, run)?, record::last_event_ms(store, run)?);
         let last_ms = last_ms.unwrap_or(known.summary.created_ms);

@@ -69,8 +69,7 @@ impl RunOperations for ServiceOperations<'_> {
     }
 
     async fn resume_run(&self, request: ResumeRun) -> fault::Result<AffectedRun> {
-        let ResumeRun { run, retry_failing, sessions } = request;
-        self.0.resume(&run, retry_failing, StopCondition::sessions(sessions)).await
+        self.0.resume(&request).await
     }
 
     async fn reread_goal(&self, RereadGoal { run }: RereadGoal) -> fault::Result<RereadOutcome> {

@@ -18,6 +18,7 @@ use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_core::tool::{ToolError, ToolOutput};
 use longhaul_core::work::{Outcome, Task};
 use longhaul_core::{InvocationId, RunId};
+use longhaul_records::contended::change;
 use longhaul_records::invocation::JournaledResult;
 use longhaul_records::record::{self, RunRecord};
 use serde_json::{Value, json};
@@ -94,14 +95,8 @@ impl TrajectoryOperations for ServiceOperations<'_> {
                 found.id
             )));
         }
-        let annotation = Annotation {
-            rating: rating.or(found.annotation.rating),
-            correction: correction.or(found.annotation.correction),
-            at_ms: service.host.clock.now_ms(),
-        };
-        let batch = Batch::new().put(Table::States, key(&record.run, &found.id), serde_json::to_vec(&annotation)?);
-        service.host.store.commit(batch).await?;
-        found.annotation = annotation;
+        let said = Annotation { rating, correction, at_ms: service.host.clock.now_ms() };
+        found.annotation = annotate(&*service.host.store, &key(&record.run, &found.id), &said).await?;
         Ok(found)
     }
 }
@@ -211,9 +206,28 @@ fn key(run: &RunId, id: &InvocationId) -> Key {
 }
 
 fn annotation(store: &dyn Store, run: &RunId, id: &InvocationId) -> fault::Result<Annotation> {
-    let found = store.get(Table::States, &key(run, id))?;
-    let read = |bytes: Vec<u8>| serde_json::from_slice(&bytes).or_internal(|| "an annotation is damaged");
-    Ok(found.map(read).transpose()?.unwrap_or_default())
+    read_annotation(store.get(Table::States, &key(run, id))?.as_deref())
+}
+
+/// Adds what a person says to what was said before, and to what another person says meanwhile.
+async fn annotate(store: &dyn Store, key: &Key, said: &Annotation) -> fault::Result<Annotation> {
+    change(store, || {
+        let row = store.get(Table::States, key)?;
+        let before = read_annotation(row.as_deref())?;
+        let annotation = Annotation {
+            rating: said.rating.or(before.rating),
+            correction: said.correction.clone().or(before.correction),
+            at_ms: said.at_ms,
+        };
+        let bytes = serde_json::to_vec(&annotation)?;
+        Ok((Batch::new().replace(Table::States, key.clone(), row.as_deref(), bytes), annotation))
+    })
+    .await
+}
+
+fn read_annotation(row: Option<&[u8]>) -> fault::Result<Annotation> {
+    let read = |row: &[u8]| serde_json::from_slice(row).or_internal(|| "an annotation is damaged");
+    Ok(row.map(read).transpose()?.unwrap_or_default())
 }
 
 /// Hears what is said in the conversations of a replay.
@@ -282,4 +296,24 @@ fn requested(part: &MessagePart) -> Option<Value> {
 fn answered(part: &MessagePart) -> Option<Value> {
     let MessagePart::Answered { id, output, .. } = part else { return None };
     Some(json!({ "role": "tool", "tool_call_id": id, "content": output }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_testkit::{MemoryStore, ProcessStore};
+
+    #[tokio::test]
+    async fn a_rating_and_a_correction_that_come_at_once_are_both_kept() {
+        let (store, key) = (Arc::new(MemoryStore::new()), Key::of("a"));
+        let rates = Annotation { rating: Some(2), correction: None, at_ms: 1 };
+        let corrects = Annotation { rating: None, correction: Some("42".into()), at_ms: 2 };
+        let (one, other) = (ProcessStore::of(&store), ProcessStore::of(&store));
+        let (rated, corrected) = tokio::join!(biased; annotate(&one, &key, &rates), annotate(&other, &key, &corrects));
+        assert_eq!(rated.unwrap(), rates, "it was the first");
+        let both = Annotation { rating: Some(2), ..corrects };
+        assert_eq!(corrected.unwrap(), both);
+        let stored = store.get(Table::States, &key).unwrap();
+        assert_eq!(read_annotation(stored.as_deref()).unwrap(), both);
+    }
 }

@@ -28,6 +28,7 @@
 //! | | run, `kept`, kind | the number of `decisions`, entries of `progress` and notes of `memory` that its agents keep, and their bytes |
 //! | | run, `annotation`, invocation | a person's annotation of an agent's trajectory |
 //! | | run, `proposal`, id | an agent's proposal, and the decision on it |
+//! | | run, `proposal-told`, id | the mark of a proposal that an event reported; text |
 //! | | run, `approval`, id | a question to a person about a call of a tool, with the answer |
 //! | | run, `approval-rule`, id | a person's rule for the rest of the run |
 //! | | run, `question` | the effect in question, while the run waits with it |
@@ -36,6 +37,8 @@
 //! | | run, `revert` | a revert in progress; deleted in the transaction that ends it |
 //! | | run, `until` | the requested stop condition; none: it goes to its end |
 //! | | run, `place` | the data directory that has its trees, where several share the state |
+//! | | run, `tree`, number of the tree | the files of a tree that differ from a commit, where several share the state: the digest of their manifest |
+//! | | run, `git` | the commits of the run in the same case: digests of packs, and its refs |
 //! | | run, `loss` | the failover or restore of the database that may have lost its newest commits; it goes on when a person resumes it |
 //! | | run, `queued` | the time from which it waits for its turn; text; deleted when it gets it |
 //! | | `migration` | the other end of a migration that is unfinished, or that moved the state away; a store with it is refused |
@@ -43,6 +46,10 @@
 //! | | `timeline` | the timeline of the server that has the store; a number |
 //! | | `history` | the id of the history of the store, which a loss of commits ends, and those of the earlier ones |
 //! | | `sums`, run | what the run did and used, summed up from its events, with the number of the last one |
+//! | | `worker`, data directory | what a server that works on runs tells of itself: machine, labels, number of runs |
+//! | | `claim`, data directory, run | the claim of that server on a run, with the epoch of its seat; deleted when it ends |
+//! | | `call`, data directory, number | an operation that the leader asks that server to carry out; deleted with the reply |
+//! | | `reply`, data directory, number | the reply; the leader deletes it |
 //! | | `letters`, run, number of the event | a notification, and its channels; deleted an hour after |
 //! | | `letters`, task, number of its attempts | the same of a task of a schedule that has failed |
 //! | | `projects`, directory | a created project, with its name and time |

@@ -11,6 +11,7 @@
 //! | [`built_in`] | the constructors of the tools that the host itself implements |
 //! | `ask_human`, `native_python`, `project`, `todo` | four of these tools |
 //! | [`mcp`] | the MCP servers of a project as tools |
+//! | [`tree_carrier`], [`commit_carrier`] | a run's files and commits as content of a store that other data directories share |
 //! | [`discarded_changes`] | the files that calls wrote and that no commit would hold |
 //!
 //! This crate refuses to grant anything beyond `longhaul.toml`, and to repeat a call; the journal decides about
@@ -20,6 +21,7 @@
 pub mod approval_gate;
 mod ask_human;
 pub mod built_in;
+pub mod commit_carrier;
 pub mod component;
 pub mod discarded_changes;
 pub mod environment;
@@ -30,5 +32,6 @@ mod project;
 mod todo;
 pub mod tool_set;
 mod toolbox;
+pub mod tree_carrier;
 
 pub use toolbox::Toolbox;

@@ -8,7 +8,7 @@
 mod functions;
 
 use longhaul_core::counted::{CountReservation, CountedKind};
-use longhaul_core::store::{Batch, Key, Store, Table};
+use longhaul_core::store::{Batch, Key, Store, StoreError, Table};
 use longhaul_core::text::truncate;
 use longhaul_core::tool::{HostTool, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::work::{Criterion, FeatureSpec, FeatureStatus};
@@ -262,9 +262,12 @@ impl Calling<'_> {
             standing: ProposalStatus::Open,
             told: false,
         };
-        let batch = proposal.put(Batch::new()).map_err(broken)?;
-        self.store.commit(batch).await.map_err(broken)?;
-        Ok(told)
+        let batch = proposal.insert(Batch::new()).map_err(broken)?;
+        match self.store.commit(batch).await {
+            // Another attempt of this call was faster.
+            Ok(()) | Err(StoreError::Conflict { .. }) => Ok(told),
+            Err(error) => Err(broken(error)),
+        }
     }
 
     fn run(&self) -> Result<StoredRun, ToolError> {

@@ -6,13 +6,15 @@ use crate::discarded_changes::DiscardedChanges;
 use crate::environment::ToolEnvironment;
 use crate::gate::ToolGate;
 use crate::mcp;
+use crate::tree_carrier::TreeCarrier;
 use longhaul_config::Config;
-use longhaul_config::tools::built_in::is_built_in;
+use longhaul_config::tools::built_in::{is_built_in, makes_commits};
 use longhaul_config::tools::is_web_tool;
 use longhaul_config::tools::mcp::tool_name;
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_core::grant::Access;
+use longhaul_core::journal::EffectClass;
 use longhaul_core::tool::HostTool;
 use longhaul_egress::{SecretPlaceholders, SecretRedactor};
 use longhaul_records::pins::PinnedPlugins;
@@ -40,8 +42,18 @@ pub struct ToolSet {
     servers: BTreeMap<String, Vec<String>>,
     /// Destinations of calls in this process.
     reached: Mutex<BTreeSet<String>>,
-    /// Tracks what calls write into the tree; none where nothing is committed.
-    unkept: Option<DiscardedChanges>,
+    /// Tools whose calls may make commits.
+    committing: BTreeSet<String>,
+    /// Watches the tree; none where nothing is committed.
+    watch: Option<TreeWatch>,
+}
+
+/// What watches the tree that tools work in.
+pub struct TreeWatch {
+    /// Tracks what calls write into the tree and no commit would hold.
+    pub unkept: DiscardedChanges,
+    /// Stores the tree; none where no other data directory shares the state.
+    pub carrier: Option<TreeCarrier>,
 }
 
 impl ToolSet {
@@ -56,7 +68,8 @@ impl ToolSet {
             web_tools: BTreeSet::new(),
             servers: BTreeMap::new(),
             reached: Mutex::default(),
-            unkept: None,
+            committing: BTreeSet::new(),
+            watch: None,
         }
     }
 
@@ -81,19 +94,21 @@ impl ToolSet {
         let servers = config.mcp.iter();
         let servers =
             servers.map(|(name, server)| (tool_name(name), server.secrets().map(str::to_owned).collect())).collect();
+        let committing = config.tools.iter().filter(|(_, part)| makes_commits(part));
+        let committing = committing.map(|(name, _)| name.clone()).collect();
         let empty = Self::empty(site.environment.clone(), config.scope());
-        Ok(Self { components, own_tools, gates, web_tools, servers, ..empty })
+        Ok(Self { components, own_tools, gates, web_tools, servers, committing, ..empty })
     }
 
-    /// With a tracker of what calls write into the tree.
-    pub fn watched(self, unkept: Option<DiscardedChanges>) -> Self {
-        Self { unkept, ..self }
+    /// With what watches the tree.
+    pub fn watched(self, watch: Option<TreeWatch>) -> Self {
+        Self { watch, ..self }
     }
 
     /// The tracker of what calls of a tool write into the tree, and the directories of the tool. Programs of the host's
     /// own tools are not tracked: ignored files that they write belong to a tool chain.
     pub fn watch(&self, tool: &str) -> Option<(&DiscardedChanges, Vec<(String, PathBuf)>)> {
-        let unkept = self.unkept.as_ref()?;
+        let unkept = &self.watch.as_ref()?.unkept;
         let places: Vec<_> = match self.component(tool) {
             Some(component) => {
                 let writable = component.grants.directories.iter().filter(|grant| grant.access == Access::Write);
@@ -106,6 +121,22 @@ impl ToolSet {
             None => Vec::new(),
         };
         (!places.is_empty()).then_some((unkept, places))
+    }
+
+    /// The carrier of the tree, if a call of this class may have changed the tree, or made a commit.
+    pub fn carrier(&self, tool: &str, class: EffectClass) -> Option<&TreeCarrier> {
+        let carrier = self.watch.as_ref()?.carrier.as_ref()?;
+        let may_write = match self.component(tool) {
+            // Whatever it claims, it writes where it may.
+            Some(component) => component.grants.directories.iter().any(|grant| grant.access == Access::Write),
+            None => class != EffectClass::ReadOnly || self.servers.contains_key(tool),
+        };
+        may_write.then_some(carrier)
+    }
+
+    /// True when calls of a tool may make commits.
+    pub fn makes_commits(&self, tool: &str) -> bool {
+        self.committing.contains(tool)
     }
 
     /// The resources with which they work.

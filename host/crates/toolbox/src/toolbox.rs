@@ -10,9 +10,10 @@ use crate::tool_set::ToolSet;
 use longhaul_core::InvocationId;
 use longhaul_core::grant::{Access, Grants};
 use longhaul_core::journal::EffectClass;
+use longhaul_core::store::StoreError;
 use longhaul_core::supervisor::Supervisor as _;
 use longhaul_core::tool::{
-    FunctionInfo, HostTool, ToolAttempt, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification,
+    EffectRows, FunctionInfo, HostTool, ToolAttempt, ToolCall, ToolError, ToolInfo, ToolOutput, Tools, Verification,
 };
 use longhaul_egress::SecretPlaceholders;
 use longhaul_records::ledger::Ledger;
@@ -165,6 +166,11 @@ impl Tools for Toolbox {
             Some((unkept, named)) => kept(unkept, named, answer).await,
             None => answer,
         }
+    }
+
+    async fn settle(&self, call: &ToolCall, class: EffectClass) -> Result<EffectRows, StoreError> {
+        let Some(carrier) = self.tools.carrier(&call.tool, class) else { return Ok(EffectRows::default()) };
+        carrier.after_effect(self.tools.makes_commits(&call.tool)).await
     }
 
     fn is_web(&self, tool: &str) -> bool {

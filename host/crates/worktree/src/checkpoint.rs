@@ -13,7 +13,7 @@ use crate::write::{sync_file, sync_object, write_commit};
 use git2::{ErrorCode, Oid, Repository};
 
 /// The prefix of their refs.
-const REFS: &str = "refs/longhaul/checkpoints";
+pub(crate) const REFS: &str = "refs/longhaul/checkpoints";
 
 /// Checkpoints of one run. Each may hold a tree's worth of changed files.
 const CHECKPOINTS_MAX: u64 = 1_000;
@@ -116,7 +116,8 @@ fn keep(repo: &Repository, run: &str, next: u64, id: Oid) -> Result<String, Tree
     }
 }
 
-fn all(repo: &Repository, run: &str) -> Result<Vec<(u64, Oid)>, TreeError> {
+/// The checkpoints of `run`, with their numbers, the oldest first.
+pub(crate) fn all(repo: &Repository, run: &str) -> Result<Vec<(u64, Oid)>, TreeError> {
     let prefix = format!("{REFS}/{run}/");
     let mut found = Vec::new();
     for reference in repo.references_glob(&format!("{prefix}*")).map_err(TreeError::git("list checkpoints"))? {

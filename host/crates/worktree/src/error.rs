@@ -227,6 +227,14 @@ pub enum TreeError {
         /// The obstacle.
         what: &'static str,
     },
+    /// Stored content of a tree or of its commits is damaged, forged, or over a limit.
+    #[error("{what} {why}; continue the run on the server that has its files, or give up what no commit holds")]
+    Stored {
+        /// The content, for people, for example `the stored tree at src`.
+        what: String,
+        /// The reason, as a clause about it.
+        why: String,
+    },
     /// An error of the file system.
     #[error("cannot {doing} `{path}`: {source}")]
     Io {
@@ -278,6 +286,7 @@ impl TreeError {
             | Self::NotOfBranch { .. }
             | Self::InProgress { .. }
             | Self::NotNew { .. }
+            | Self::Stored { .. }
             | Self::Io { .. }
             | Self::Git { .. } => false,
         }
@@ -313,6 +322,7 @@ impl TreeError {
             | Self::NotOfBranch { .. }
             | Self::InProgress { .. }
             | Self::NotNew { .. }
+            | Self::Stored { .. }
             | Self::Io { .. }
             | Self::Git { .. } => false,
         }
@@ -320,6 +330,10 @@ impl TreeError {
 
     pub(crate) fn limit(name: &str, used: u64, max: u64, path: impl Into<String>) -> Self {
         Self::Limit { hit: LimitHit::new(name, used, max), path: path.into() }
+    }
+
+    pub(crate) fn stored(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Stored { what: what.into(), why: why.into() }
     }
 
     pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {

@@ -322,7 +322,7 @@ fn base_of(repo: &Repository, head: Oid, tip: Option<Oid>) -> Result<Oid, TreeEr
 }
 
 /// Git keeps branches as files: `longhaul` or `longhaul/NAME/x` exclude `longhaul/NAME`.
-fn check_room(repo: &Repository, branch: &Branch) -> Result<(), TreeError> {
+pub(crate) fn check_room(repo: &Repository, branch: &Branch) -> Result<(), TreeError> {
     let taken = |taken: String| TreeError::NameTaken { branch: branch.as_str().to_owned(), taken };
     if repo.find_reference("refs/heads/longhaul").is_ok() {
         return Err(taken("longhaul".to_owned()));

@@ -3,14 +3,16 @@
 //! The tree is a plain directory made from a commit of the user's repository: it has no `.git`, so that nothing that
 //! runs on it reaches hooks or configuration. Commits go straight into the user's object database, and of all refs only
 //! `refs/heads/longhaul/NAME` moves, by compare-and-swap; a revert keeps its former tip under `refs/longhaul/reverted`,
-//! and an agent its checkpoints under `refs/longhaul/checkpoints`. This crate never touches the user's checkout, index
-//! or configuration, except in [`UserRepository::merge_into_checkout`]; it runs no git filter and no hook, and follows
-//! no symbolic link of the tree. Everything except [`run_native`] blocks.
+//! an agent its checkpoints under `refs/longhaul/checkpoints`, and a run that comes from another server what it
+//! replaces under `refs/longhaul/replaced`. This crate never touches the user's checkout, index or configuration,
+//! except in [`UserRepository::merge_into_checkout`]; it runs no git filter and no hook, and follows no symbolic link
+//! of the tree. Everything except [`run_native`] blocks.
 
 mod browse;
 mod caps;
 mod checkpoint;
 mod commit_diff;
+mod contents;
 mod diff;
 mod error;
 mod git;
@@ -19,16 +21,21 @@ mod ignore;
 mod init;
 mod into_checkout;
 mod log;
+mod manifest;
 mod merge;
 mod names;
 mod native;
+mod pack;
 mod patch;
 mod protect;
+mod rebuild;
 mod revert;
 mod root;
+mod run_refs;
 mod scan;
 mod tree;
 mod unkept;
+mod weight;
 mod write;
 
 pub use browse::Browsed;
@@ -38,6 +45,7 @@ pub use commit_diff::{
     COMMIT_BYTES_MAX, COMMIT_FILE_BYTES_MAX, COMMIT_FILES_MAX, COMMIT_MESSAGE_BYTES_MAX, CommitChange, CommitCounts,
     CommitDiff, CommitFile,
 };
+pub use contents::{FileContent, LostFile, TreeContents};
 pub use diff::DiffForm;
 pub use error::TreeError;
 pub use git::{Branch, CommitOrder, Committed, StartPoint, UserRepository};

@@ -308,7 +308,8 @@ fn components(rel: &[u8]) -> impl Iterator<Item = &[u8]> {
     rel.split(|byte| *byte == b'/').filter(|name| !name.is_empty())
 }
 
-fn split(rel: &[u8]) -> (&[u8], &[u8]) {
+/// The directory of a path, and the name in it.
+pub(crate) fn split(rel: &[u8]) -> (&[u8], &[u8]) {
     match rel.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (&rel[..slash], &rel[slash + 1..]),
         None => (b"", rel),

@@ -16,6 +16,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Mutex;
 
+/// Bytes of all paths of a tree together, each from the top: a deep directory of many files has long ones.
+pub(crate) const PATHS_BYTES_MAX: u64 = 256 << 20;
+
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -133,11 +136,18 @@ pub(crate) struct ScanState {
     /// Files that a kill left partly written or removed.
     pub(crate) left_over: Vec<Vec<u8>>,
     /// See [`Scan::repositories`].
-    repositories: Vec<Vec<u8>>,
+    pub(crate) repositories: Vec<Vec<u8>>,
+    /// Directories with nothing in them, which git does not have.
+    pub(crate) empty_dirs: Vec<Vec<u8>>,
+    /// Sockets, pipes and devices.
+    pub(crate) special: Vec<Vec<u8>>,
 }
 
-/// Blob ids by path, valid as long as the stamp is the same.
-pub(crate) type Known = Mutex<HashMap<Vec<u8>, (EntryStamp, Oid)>>;
+/// Names of contents by path, valid as long as the stamp is the same.
+pub(crate) type Stamped<T> = Mutex<HashMap<Vec<u8>, (EntryStamp, T)>>;
+
+/// Blob ids.
+pub(crate) type Known = Stamped<Oid>;
 
 impl Base {
     /// Reads `commit`, and refuses paths that must not be written.
@@ -190,24 +200,20 @@ impl ScanState {
     ) -> Result<Self, TreeError> {
         let repo = project.repo()?;
         let base = Base::read(&repo, parent, caps)?;
-        let steps = Cell::new(0);
-        let found = (Vec::new(), Vec::new(), Vec::new());
-        let (items, left_over, repositories) = found;
         let mut walk = Walk {
             repo: &repo,
             root,
             base: &base,
             caps,
             known,
-            steps,
-            items,
-            left_over,
-            repositories,
+            steps: Cell::new(0),
+            found: Found::default(),
             seen: 0,
             bytes: 0,
+            paths_bytes: 0,
         };
         let met = walk.run()?;
-        let (mut items, left_over, repositories) = (walk.items, walk.left_over, walk.repositories);
+        let Found { mut items, left_over, repositories, empty_dirs, special } = walk.found;
         let gone = base.files.iter().filter(|(path, entry)| entry.mode != Mode::Module && !met.contains(*path));
         let gone = gone.map(|(path, _)| path).filter(|path| !path.split(|byte| *byte == b'/').any(is_passed_over));
         items.extend(gone.map(|path| Item {
@@ -218,7 +224,7 @@ impl ScanState {
             left_out: None,
         }));
         items.sort_by(|a, b| a.raw.cmp(&b.raw));
-        Ok(Self { base, items, left_over, repositories })
+        Ok(Self { base, items, left_over, repositories, empty_dirs, special })
     }
 
     /// The changes that would be committed.
@@ -268,11 +274,20 @@ struct Walk<'a> {
     known: &'a Known,
     /// Steps of matching `.gitignore`.
     steps: Cell<u64>,
+    found: Found,
+    seen: u64,
+    bytes: u64,
+    paths_bytes: u64,
+}
+
+/// What a walk collects for [`ScanState`].
+#[derive(Default)]
+struct Found {
     items: Vec<Item>,
     left_over: Vec<Vec<u8>>,
     repositories: Vec<Vec<u8>>,
-    seen: u64,
-    bytes: u64,
+    empty_dirs: Vec<Vec<u8>>,
+    special: Vec<Vec<u8>>,
 }
 
 /// A directory still to walk.
@@ -292,12 +307,18 @@ impl Walk<'_> {
             cap("depth_max", dir.depth, self.caps.depth_max, &dir.path)?;
             let rules = dir.rules.map(|rules| rules.within(self.root, &dir.path)).transpose()?;
             let entries = self.root.list(&dir.path).map_err(TreeError::io("list", self.root.path(&dir.path)))?;
+            if entries.is_empty() && !dir.path.is_empty() && !self.base.files.contains_key(&dir.path) {
+                self.found.empty_dirs.push(dir.path.clone());
+            }
             for (name, stamp) in entries {
                 let path = join(&dir.path, &name);
+                self.paths_bytes = self.paths_bytes.saturating_add(count(path.len()));
+                cap("paths_bytes_max", self.paths_bytes, PATHS_BYTES_MAX, b"")?;
                 match stamp.sort {
-                    _ if name.starts_with(TEMPORARY) => self.left_over.push(path),
+                    _ if name.starts_with(TEMPORARY) => self.found.left_over.push(path),
                     _ if is_git_dir(&name) => self.git_dir(path, &stamp, rules.as_deref())?,
-                    EntryKind::Other => {}
+                    EntryKind::Other if self.is_ignored(&path, false, rules.as_deref())? => {}
+                    EntryKind::Other => self.found.special.push(path),
                     EntryKind::Dir => waiting.extend(self.below(path, dir.depth + 1, rules.as_ref())?),
                     EntryKind::File { .. } | EntryKind::Link => {
                         if self.file(&path, &stamp, rules.as_deref())? {
@@ -332,7 +353,7 @@ impl Walk<'_> {
         }
         let has = |name: &[u8]| self.root.stamp(&join(&path, name)).is_ok_and(|found| found.is_some());
         if path.ends_with(b".git") && has(b"HEAD") && has(b"objects") {
-            self.repositories.push(path);
+            self.found.repositories.push(path);
         } else if let Some(why) = names::refused(&path) {
             self.leave_out(path, stamp.len, why);
         }
@@ -340,7 +361,7 @@ impl Walk<'_> {
     }
 
     fn leave_out(&mut self, raw: Vec<u8>, len: u64, why: String) {
-        self.items.push(Item { raw, kind: ChangeKind::Added, now: None, len, left_out: Some(why) });
+        self.found.items.push(Item { raw, kind: ChangeKind::Added, now: None, len, left_out: Some(why) });
     }
 
     fn is_ignored(&self, path: &[u8], is_dir: bool, rules: Option<&Rules>) -> Result<bool, TreeError> {
@@ -358,13 +379,14 @@ impl Walk<'_> {
         let left_out = self.why_left_out(path, stamp, was.is_none());
         let kind = if was.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
         if left_out.is_some() && !self.is_unchanged_giant(path, stamp, was)? {
-            self.items.push(Item { raw: path.to_vec(), kind, now: None, len: stamp.len, left_out });
+            self.found.items.push(Item { raw: path.to_vec(), kind, now: None, len: stamp.len, left_out });
         } else if left_out.is_none() {
             let now = Entry { id: self.id_of(path, stamp)?, mode: mode_now(stamp, was) };
             if was != Some(now) {
                 self.bytes = self.bytes.saturating_add(stamp.len);
                 cap("bytes_max", self.bytes, self.caps.bytes_max, path)?;
-                self.items.push(Item { raw: path.to_vec(), kind, now: Some(now), len: stamp.len, left_out: None });
+                let raw = path.to_vec();
+                self.found.items.push(Item { raw, kind, now: Some(now), len: stamp.len, left_out: None });
             }
         }
         Ok(was.is_some())
@@ -473,7 +495,8 @@ fn is_git_dir(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
-fn is_unsafe(name: &[u8]) -> bool {
+/// True when no file of a tree has this name.
+pub(crate) fn is_unsafe(name: &[u8]) -> bool {
     matches!(name, b"" | b"." | b"..")
         || name.eq_ignore_ascii_case(b".git")
         || name.contains(&b'/')

@@ -9,23 +9,25 @@ use crate::git::{CommitOrder, Committed, UserRepository};
 use crate::names::shown;
 use crate::native::SpareSlot;
 use crate::root::{Root, sync_dir, write_whole};
-use crate::scan::{Base, ChangeKind, Entry, FileChange, Item, Known, Mode, Scan, ScanState, content, count};
+use crate::scan::{Base, ChangeKind, Entry, FileChange, Item, Known, Mode, Scan, ScanState, Stamped, content, count};
 use crate::write::Writer;
 use crate::{Hook, TreeError};
 use base64::Engine as _;
 use git2::Repository;
+use longhaul_core::Digest;
 use longhaul_sandbox::remove_all;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A plain directory made from a commit. Cheap to clone; clones share their known blob ids, and the copy that checks
-/// run on.
+/// A plain directory made from a commit. Cheap to clone; clones share their known blob ids and digests, and the copy
+/// that checks run on.
 #[derive(Clone, Debug)]
 pub struct Tree {
     dir: PathBuf,
     caps: TreeCaps,
     known: Arc<Known>,
+    digests: Arc<Stamped<Digest>>,
     spare: SpareSlot,
 }
 
@@ -56,13 +58,13 @@ impl Tree {
         let dir = std::path::absolute(dir).map_err(TreeError::io("find", dir))?;
         remove_left_over(&dir)?;
         let is_there = std::fs::symlink_metadata(&dir).is_ok();
-        let tree = Self { dir, caps: caps.clone(), known: Arc::default(), spare: SpareSlot::default() };
+        let tree = Self { caps: caps.clone(), ..Self::in_dir(&dir) };
         if is_there {
             // Refuses anything but a directory.
             tree.root()?;
             return Ok(PreparedTree { tree, fresh: false, notes: Vec::new() });
         }
-        let notes = tree.write_fresh(project, commit, hook)?;
+        let notes = tree.write_fresh(project, commit, |_| Ok(()), hook)?;
         tree.note_at(commit)?;
         Ok(PreparedTree { tree, fresh: true, notes })
     }
@@ -70,7 +72,13 @@ impl Tree {
     /// The tree in `dir`, now or once it is checked out.
     #[must_use]
     pub fn in_dir(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), caps: TreeCaps::default(), known: Arc::default(), spare: SpareSlot::default() }
+        Self {
+            dir: dir.to_owned(),
+            caps: TreeCaps::default(),
+            known: Arc::default(),
+            digests: Arc::default(),
+            spare: SpareSlot::default(),
+        }
     }
 
     /// Its directory.
@@ -176,6 +184,22 @@ impl Tree {
         }
     }
 
+    /// Removes the tree in `directory`, whatever programs wrote there, and the notes beside it. Succeeds when there is
+    /// none. A marker of a moving branch stays: it tells of the repository.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn remove(directory: &Path) -> Result<(), TreeError> {
+        let failed = || TreeError::io("remove", directory);
+        match std::fs::symlink_metadata(directory) {
+            Ok(found) if found.is_dir() => remove_all(directory).map_err(failed())?,
+            Ok(_) => std::fs::remove_file(directory).map_err(failed())?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed()(error)),
+        }
+        [".merge", ".at"].iter().try_for_each(|suffix| remove_if_there(&beside(directory, suffix)))
+    }
+
     /// The commit that the tree was last brought to; none if an earlier version left it.
     #[must_use]
     pub fn at(&self) -> Option<String> {
@@ -224,13 +248,26 @@ impl Tree {
         &self.caps
     }
 
-    fn write_fresh(&self, project: &UserRepository, commit: &str, hook: Hook<'_>) -> Result<Vec<String>, TreeError> {
+    /// Digests of changed files; see [`Tree::contents`].
+    pub(crate) fn digests(&self) -> &Stamped<Digest> {
+        &self.digests
+    }
+
+    /// Writes the files of `commit`, and what `change` does to them, before the directory appears.
+    pub(crate) fn write_fresh(
+        &self,
+        project: &UserRepository,
+        commit: &str,
+        change: impl FnOnce(&Root) -> Result<(), TreeError>,
+        hook: Hook<'_>,
+    ) -> Result<Vec<String>, TreeError> {
         let temporary = beside(&self.dir, &format!(".tmp-{}", std::process::id()));
         let above = self.dir.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(above).map_err(TreeError::io("make", above))?;
         std::fs::create_dir(&temporary).map_err(TreeError::io("make", &temporary))?;
         let root = Root::open(&temporary).map_err(TreeError::io("open", &temporary))?;
         let notes = write_base(&project.repo()?, &root, commit, &self.caps)?;
+        change(&root)?;
         // Otherwise a power cut could leave the new name with empty files, which would look like an agent's work.
         root.sync().map_err(TreeError::io("sync", &temporary))?;
         hook("tree.before-checkout-rename");
@@ -274,7 +311,7 @@ impl Tree {
             std::fs::rename(&self.dir, &aside).map_err(TreeError::io("move aside", &self.dir))?;
             hook("tree.after-move-aside");
         }
-        self.write_fresh(project, parent, hook)?;
+        self.write_fresh(project, parent, |_| Ok(()), hook)?;
         remove_left_over(&self.dir)
     }
 
@@ -357,8 +394,16 @@ fn check_bytes(repo: &Repository, base: &Base, caps: &TreeCaps) -> Result<(), Tr
     Ok(())
 }
 
+/// Removes a file, if it exists.
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), TreeError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(TreeError::io("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
 /// Removes the remains of a killed checkout. Under the store's lock no other process makes this tree.
-fn remove_left_over(dir: &Path) -> Result<(), TreeError> {
+pub(crate) fn remove_left_over(dir: &Path) -> Result<(), TreeError> {
     let (Some(above), Some(name)) = (dir.parent(), dir.file_name()) else { return Ok(()) };
     let mut prefix = name.to_owned();
     prefix.push(".tmp-");

@@ -13,7 +13,7 @@ use crate::{Hook, TreeError};
 use git2::{ErrorCode, ObjectType, Oid, Repository, Signature, Time};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Moves of one process take turns, so that a standing lock was not taken by a neighbour a moment ago.
@@ -113,22 +113,12 @@ impl Writer<'_> {
         id: Oid,
         why: &str,
     ) -> Result<Vec<String>, TreeError> {
-        let _turn = MOVES.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = take_turn();
         let notes = self.clear_lock(repo, branch, id)?;
         let marker = format!("{}\n{id}\n", branch.full());
         std::fs::write(&self.marker, marker).map_err(TreeError::io("write", &self.marker))?;
         (self.hook)("git.before-ref-move");
-        // Zero: the branch must not exist.
-        let current = tip.unwrap_or(Oid::ZERO_SHA1);
-        repo.reference_matching(&branch.full(), id, true, current, why).map_err(|error| match error.code() {
-            ErrorCode::Modified | ErrorCode::NotFound => {
-                let found = repo.refname_to_id(&branch.full()).ok();
-                moved(branch, &tip.map_or_else(|| "nothing".to_owned(), |tip| tip.to_string()), found)
-            }
-            ErrorCode::Locked => locked(repo, branch),
-            _ => TreeError::Git { doing: "move the branch", source: error },
-        })?;
-        sync_file(&repo.commondir().join(branch.full()))?;
+        swap(repo, branch, tip, id, why)?;
         (self.hook)("git.after-ref-move");
         self.forget_marker()?;
         Ok(notes)
@@ -180,6 +170,26 @@ impl Writer<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Held while a branch moves.
+pub(crate) fn take_turn() -> MutexGuard<'static, ()> {
+    MOVES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Moves the branch to `id` if it is at `tip`; none: if there is no such branch. `why` is for git's reflog.
+pub(crate) fn swap(repo: &Repository, branch: &Branch, tip: Option<Oid>, id: Oid, why: &str) -> Result<(), TreeError> {
+    // Zero: the branch must not exist.
+    let current = tip.unwrap_or(Oid::ZERO_SHA1);
+    repo.reference_matching(&branch.full(), id, true, current, why).map_err(|error| match error.code() {
+        ErrorCode::Modified | ErrorCode::NotFound => {
+            let found = repo.refname_to_id(&branch.full()).ok();
+            moved(branch, &tip.map_or_else(|| "nothing".to_owned(), |tip| tip.to_string()), found)
+        }
+        ErrorCode::Locked => locked(repo, branch),
+        _ => TreeError::Git { doing: "move the branch", source: error },
+    })?;
+    sync_file(&repo.commondir().join(branch.full()))
 }
 
 /// Changes of one directory.

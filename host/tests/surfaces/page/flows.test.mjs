@@ -575,7 +575,7 @@ const places = async () => ({
   plugins: "#/plugins",
   missing: "#/nothing",
   ...((await has("/api/v1/schedules")) && { schedules: "#/schedules", agents: "#/agents", agent: "#/agents/reporter" }),
-  ...((await has("/api/v1/resources")) && { resources: "#/resources" }),
+  ...((await has("/api/v1/resources")) && { resources: "#/resources", workers: "#/resources/workers" }),
 });
 
 for (const [mode, options] of Object.entries({

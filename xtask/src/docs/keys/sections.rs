@@ -101,6 +101,11 @@ pub(crate) const FILES: [File; 3] = [
             ("[notify]", "NotifyConfig", "Notifications about tasks of schedules that failed for good."),
             ("[notify.email]", "EmailConfig", ""),
             ("[store]", "PostgresConfig", "See [State in PostgreSQL](../operate/postgres.md)."),
+            (
+                "[worker]",
+                "WorkerSettings",
+                "With this table, which may be empty and needs `[store]`, a server works on runs while it stands by: see\n[Several machines at work](../operate/workers.md).",
+            ),
         ],
     },
     File {
@@ -120,7 +125,7 @@ pub(crate) const FILES: [File; 3] = [
 ];
 
 /// The sources of the types, below `host/crates`.
-pub(crate) const SOURCES: [&str; 33] = [
+pub(crate) const SOURCES: [&str; 34] = [
     "config/src/tables.rs",
     "config/src/part.rs",
     "config/src/secrets.rs",
@@ -129,6 +134,7 @@ pub(crate) const SOURCES: [&str; 33] = [
     "config/src/notify.rs",
     "config/src/protect.rs",
     "config/src/server.rs",
+    "config/src/worker.rs",
     "config/src/resources.rs",
     "core/src/limits.rs",
     "core/src/context.rs",

@@ -41,6 +41,8 @@ pub struct OverviewView {
     pub models: Vec<String>,
     /// The checks, one line each.
     pub checks: Vec<String>,
+    /// The conditions of its turn that differ from the usual ones, one line each: labels of servers, and a priority.
+    pub turn: Vec<String>,
     /// The features that the file of the goal lists, one line each; null: a planner asks a model for them.
     pub features: Option<Vec<String>>,
     /// The further needs of a run, one line each, of a project without a goal, which was checked for asks; null: the
@@ -50,8 +52,8 @@ pub struct OverviewView {
 
 impl From<Overview> for OverviewView {
     fn from(inner: Overview) -> Self {
-        let Overview { project, parts, models, checks, features, run_needs } = inner;
-        Self { project, parts, models, checks, features, run_needs }
+        let Overview { project, parts, models, checks, turn, features, run_needs } = inner;
+        Self { project, parts, models, checks, turn, features, run_needs }
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Fake {
     pub(crate) book: Mutex<Book>,
     clock: Arc<dyn Clock>,
     entries_max: usize,
+    /// The store of what is committed along with answers; without one that is dropped.
+    pub(crate) beside: Mutex<Option<Arc<dyn Store>>>,
 }
 
 #[async_trait::async_trait]
@@ -83,7 +85,11 @@ impl Journal for Fake {
         Ok(())
     }
 
-    async fn answer_with(&self, handle: EntryHandle, answer: String, _: Batch) -> Result<(), JournalError> {
+    async fn answer_with(&self, handle: EntryHandle, answer: String, also: Batch) -> Result<(), JournalError> {
+        let beside = self.beside.lock().unwrap().clone();
+        if let Some(store) = beside {
+            store.commit(also).await?;
+        }
         let at_ms = self.clock.now_ms();
         let mut book = self.book.lock().unwrap();
         book.time_ms = book.time_ms.max(at_ms);
@@ -190,7 +196,7 @@ impl Store for Nobody {
 pub(crate) fn guest(entries: Vec<Entry>, entries_max: usize, clock_ms: u64) -> (Ctx, Arc<Fake>) {
     let clock: Arc<dyn Clock> = Arc::new(Seconds(AtomicU64::new(clock_ms)));
     let book = Mutex::new(Book { entries, asked: 0, time_ms: START_MS });
-    let journal = Arc::new(Fake { book, clock: Arc::clone(&clock), entries_max });
+    let journal = Arc::new(Fake { book, clock: Arc::clone(&clock), entries_max, beside: Mutex::default() });
     let services = Services {
         models: Arc::new(Nobody),
         tools: Arc::new(Nobody),

@@ -1,10 +1,12 @@
-//! The trust of a note, and that none is lost when several agents note one key.
+//! The trust of a note, and that none is lost when several agents, of one process or of several, note one key.
 
 use super::*;
 use crate::poll::tests::{Entry as Recorded, START_MS, guest};
 use futures_util::future::join_all;
 use longhaul_bindings::imports::recall::Host as _;
-use longhaul_core::memory::{KeyPage, MemoryBackend};
+use longhaul_core::Digest;
+use longhaul_core::memory::{Embedded, KeyPage, MemoryBackend};
+use longhaul_core::store::{Key, Op, Row, Store};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -179,4 +181,101 @@ async fn who_is_overtaken_by_another_machine_notes_over_what_that_one_noted() {
     memory.overtaken.store(NOTED_MAX + 1, Ordering::Relaxed);
     let ended = ctx.remember(Tier::Episodic, "host".into(), "1".into()).await;
     assert!(ended.is_err_and(|stop| stop.to_string().contains("all the time")));
+}
+
+/// Values by table and key.
+type Values = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
+
+/// Rows as the store has them, where another process is faster for a number of times.
+#[derive(Default)]
+struct Rows {
+    rows: Mutex<Values>,
+    overtaken: AtomicU32,
+}
+
+impl Rows {
+    /// Notes the same key before this entry is stored.
+    fn overtake(&self, key: &Key, entry: &[u8]) {
+        let taken = |left: u32| left.checked_sub(1);
+        let Ok(left) = self.overtaken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken) else { return };
+        let place = (Table::Memory, key.as_bytes().to_vec());
+        let mut rows = self.rows.lock().unwrap();
+        let before = rows.get(&place).map(|row| MemoryNote::read(&serde_json::from_slice(row).unwrap()));
+        let value = format!("theirs, {left} left").into();
+        let theirs = MemoryNote::new(value, "agents.other", "r-9", "", Trust::OwnWords, START_MS - 1);
+        let ours: MemoryEntry = serde_json::from_slice(entry).unwrap();
+        let entry = theirs.over(before).entry(&ours.key, Vec::new(), None);
+        rows.insert(place, serde_json::to_vec(&entry).unwrap());
+    }
+}
+
+#[async_trait::async_trait]
+impl Store for Rows {
+    fn get(&self, table: Table, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.rows.lock().unwrap().get(&(table, key.as_bytes().to_vec())).cloned())
+    }
+
+    fn scan(&self, _: Table, _: &Key, _: Option<&[u8]>, _: usize) -> Result<Vec<Row>, StoreError> {
+        unreachable!("agents list nothing")
+    }
+
+    fn blob(&self, _: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        unreachable!("notes are no content")
+    }
+
+    async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
+        tokio::task::yield_now().await;
+        for op in &batch.ops {
+            match op {
+                Op::Put(Table::Memory, key, entry)
+                | Op::Insert(Table::Memory, key, entry)
+                | Op::Swap(Table::Memory, key, _, entry) => self.overtake(key, entry),
+                _ => {}
+            }
+        }
+        let mut rows = self.rows.lock().unwrap();
+        let mut next = rows.clone();
+        for op in batch.ops {
+            let place = |table, key: &Key| (table, key.as_bytes().to_vec());
+            let (place, value, condition) = match op {
+                Op::Put(table, key, value) => (place(table, &key), value, None),
+                Op::Insert(table, key, value) => (place(table, &key), value, Some(None)),
+                Op::Swap(table, key, before, value) => (place(table, &key), value, Some(Some(before))),
+                Op::Delete(..) | Op::Blob(..) => unreachable!("a note is written"),
+            };
+            let before = next.get(&place).map(|row| Digest::of(row));
+            if condition.is_some_and(|condition| condition != before) {
+                return Err(StoreError::conflict(place.0, &place.1));
+            }
+            next.insert(place, value);
+        }
+        *rows = next;
+        Ok(())
+    }
+}
+
+/// Another process used to be overtaken without a trace: only its own lock kept the note before.
+#[tokio::test]
+async fn in_the_store_too_a_note_is_made_again_over_that_of_another_process() {
+    let rows = Arc::new(Rows::default());
+    let (mut ctx, journal) = guest(Vec::new(), 100, START_MS);
+    let clock = Arc::clone(&ctx.services.clock);
+    ctx.services.store = Arc::clone(&rows) as Arc<dyn Store>;
+    ctx.services.memory = Arc::new(Embedded::new(Arc::clone(&rows) as Arc<dyn Store>, clock));
+    *journal.beside.lock().unwrap() = Some(Arc::clone(&rows) as Arc<dyn Store>);
+    remember(&mut ctx, "port", "8080").await;
+    rows.overtaken.store(2, Ordering::Relaxed);
+    remember(&mut ctx, "port", "9090").await;
+    let entry = ctx.services.memory.get("episodic/p", "port").await.expect("read").expect("noted");
+    let note = MemoryNote::read(&entry);
+    let mut beside: Vec<_> = note.replaced.iter().map(|one| one.value.as_str().unwrap_or_default()).collect();
+    beside.sort_unstable();
+    assert_eq!((note.value.as_str(), beside), (Some("9090"), vec!["8080", "theirs, 1 left", "theirs, 2 left"]));
+    // If other processes are always faster, the attempt ends, and the entry has no answer.
+    rows.overtaken.store(NOTED_MAX + 1, Ordering::Relaxed);
+    let ended = ctx.remember(Tier::Episodic, "host".into(), "1".into()).await;
+    assert!(ended.is_err_and(|stop| stop.to_string().contains("all the time")));
+    let answered = |entry: &Recorded| entry.answered.is_some();
+    let answers: Vec<bool> = journal.book.lock().unwrap().entries.iter().map(answered).collect();
+    assert_eq!(answers, [true, true, false]);
 }

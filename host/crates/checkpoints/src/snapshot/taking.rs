@@ -15,7 +15,7 @@ use longhaul_core::{Digest, RunId};
 use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::approvals;
 use longhaul_records::invocation::STEP;
-use longhaul_records::record::StoredRun;
+use longhaul_records::record::{self, StoredRun};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A snapshot of a run, or of an agent's work in it.
@@ -94,12 +94,18 @@ fn rows_of(store: &dyn Store, name: TableName, run: &RunId) -> fault::Result<Vec
         let page = store.scan(name.table(), &prefix, after.as_deref(), ROWS_AT_ONCE)?;
         let Some((last, _)) = page.last() else { return Ok(rows) };
         after = Some(last.clone());
+        let page: Vec<Row> = page.into_iter().filter(|(key, _)| !is_of_machines(name, run, key)).collect();
         bytes += page.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
         if bytes > BYTES_MAX {
             bail!("run {run} has more than {BYTES_MAX} bytes of {name:?}; it cannot be exported as one value");
         }
         rows.extend(page);
     }
+}
+
+/// True for a row that carries trees between machines that share a store: a snapshot has the files themselves.
+fn is_of_machines(name: TableName, run: &RunId, key: &[u8]) -> bool {
+    name == TableName::States && record::is_carried(run, key)
 }
 
 /// The content that the given rows (of this total size) name by digest, and the content that this content names,

@@ -51,6 +51,7 @@ const EXAMPLES: &[Entry] = &[
     ("runs unarchive", ["longhaul runs unarchive r-1c0d7e", "longhaul runs unarchive r-1c0d7e r-93f0a2"]),
     ("ps", ["longhaul ps", "longhaul ps --history 10"]),
     ("top", ["longhaul top", "longhaul top --once"]),
+    ("workers", ["longhaul workers", "longhaul workers --json"]),
     ("metrics", ["longhaul metrics", "longhaul metrics --json"]),
     ("report", ["longhaul report", "longhaul report r-1c0d7e --format html --output report.html"]),
     ("journal", ["longhaul journal", "longhaul journal --invocation f-login/1/generate"]),

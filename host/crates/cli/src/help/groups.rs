@@ -15,7 +15,7 @@ struct Group {
 const GROUPS: [Group; 8] = [
     Group {
         name: "Projects",
-        commands: &["onboard", "init", "new", "projects", "project", "check", "schema", "detect", "do"],
+        commands: &["onboard", "init", "new", "projects", "project", "check", "doctor", "schema", "detect", "do"],
     },
     Group {
         name: "Runs",
@@ -31,7 +31,7 @@ const GROUPS: [Group; 8] = [
     Group { name: "Security", commands: &["trust", "approvals", "secrets", "audit", "token"] },
     Group {
         name: "Operation",
-        commands: &["serve", "ps", "top", "metrics", "doctor", "checkpoint", "gc", "backup", "restore", "store"],
+        commands: &["serve", "ps", "top", "workers", "metrics", "checkpoint", "gc", "backup", "restore", "store"],
     },
 ];
 

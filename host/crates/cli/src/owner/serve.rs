@@ -28,7 +28,10 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     })?;
     let address = listener.local_addr()?;
     let owning = context.owner.own_soon(&context.home, &listener, &settings, Box::new(standing_by));
-    let client = agreed(context, owning.await?).await?;
+    let owned =
+        if settings.worker().is_some() { owned_or_told(context, &args, owning).await? } else { Some(owning.await?) };
+    let Some(owned) = owned else { return Ok(Exit::Done) };
+    let client = agreed(context, owned).await?;
     let start = ServerStart {
         home: context.home.clone(),
         listener,
@@ -57,7 +60,45 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Says that this server stands by. Until it takes over, every signal ends it at once.
+/// Waits until this server owns the database, while it works for the one that does. None: SIGTERM or Ctrl-C came, and its
+/// runs are handed over. At SIGHUP the file is read again.
+async fn owned_or_told(
+    context: &Context,
+    args: &ServeArgs,
+    owning: impl Future<Output = fault::Result<Client>>,
+) -> fault::Result<Option<Client>> {
+    let mut owning = std::pin::pin!(owning);
+    let mut ends = signal(SignalKind::terminate())?;
+    let mut hangs_up = signal(SignalKind::hangup())?;
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    loop {
+        tokio::select! {
+            owned = &mut owning => return owned.map(Some),
+            _ = hangs_up.recv() => match args.settings(&context.home) {
+                Ok(read) => {
+                    context.owner.set_worker(&read);
+                    errln!("read [worker] of {FILE} again");
+                }
+                Err(error) => errln!("{FILE} is not taken over: {error:#}"),
+            },
+            _ = interrupts.recv() => break,
+            _ = ends.recv() => break,
+        }
+    }
+    supervisor::tell("STOPPING=1");
+    errln!(
+        "stopping: what is on its way is finished first, and other servers go on with the runs; Ctrl-C again ends at once"
+    );
+    tokio::select! {
+        // It stands by meanwhile, and may come to own the database: that ends with the process.
+        () = context.owner.end_work() => {}
+        _ = interrupts.recv() => end_at_once(&[]),
+    }
+    outln!("stopped; other servers go on with its runs");
+    Ok(None)
+}
+
+/// Says that this server stands by. Until it takes over, every signal ends it at once, unless it works on runs.
 fn standing_by(waits_for: &str) {
     errln!("standing by: {waits_for}; this server takes over when that one ends or is cut off");
     supervisor::tell(&format!("READY=1\nSTATUS=standing by: {waits_for}"));

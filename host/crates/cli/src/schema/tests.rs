@@ -92,10 +92,16 @@ fn every_manifest_of_ours_is_valid() {
 /// The start of a project's file, and what its reader and the schema take after it.
 const PROJECT: &str = "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n";
 
+/// The table of a worker, with the one that it needs.
+const WORKER: &str = "[store]\nurl = \"postgres://me@db.example/work\"\n[worker]";
+
 /// Files and tables, with a key that is right, and one that is misspelt or has a wrong value.
-const SLIPS: [(ConfigurationFile, &str, &str, &str); 20] = [
+const SLIPS: [(ConfigurationFile, &str, &str, &str); 25] = [
     (ConfigurationFile::Project, "[run]", "strategy = \"pipeline\"", "strategie = \"pipeline\""),
     (ConfigurationFile::Project, "[run]", "strategy = \"session\"", "strategy = \"ask\""),
+    (ConfigurationFile::Project, "[run]", "labels_needed = [\"gpu\"]", "labels_needed = [\"-gpu\"]"),
+    (ConfigurationFile::Project, "[run]", "needs = { memory_mb = 1.0 }", "needs = [\"gpu\"]"),
+    (ConfigurationFile::Project, "[run]", "priority = 9", "priority = 10"),
     (ConfigurationFile::Project, "[run.limits]", "iterations_max = 2", "iterations = 2"),
     (ConfigurationFile::Project, "[ask.limits]", "iterations_max = 2", "iterations = 2"),
     (ConfigurationFile::Project, "[agents.code.limits]", "fuel_max = 1", "fuel = 1"),
@@ -132,6 +138,8 @@ const SLIPS: [(ConfigurationFile, &str, &str, &str); 20] = [
     ),
     (ConfigurationFile::Server, "[server]", "listen = \"127.0.0.1:1\"", "address = \"127.0.0.1:1\""),
     (ConfigurationFile::Server, "[notify]\ncommand = [\"x\"]", "on = [\"asks\"]", "on = [\"ask\"]"),
+    (ConfigurationFile::Server, WORKER, "labels = [\"gpu\"]", "labels = [\"GPU\"]"),
+    (ConfigurationFile::Server, WORKER, "runs_max = 1", "runs = 1"),
     (ConfigurationFile::Resources, "[mcp-server]", "max_processes = 1", "processes_max = 1"),
     (
         ConfigurationFile::Plugin,

@@ -9,7 +9,7 @@ const SMALL: &str = "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\
 
 /// Bounded keys of `longhaul.toml`, each by its type and name, and a text in which `VALUE` is its value. It follows
 /// [`SMALL`], but for that of the project.
-const OF_PROJECT: [(&str, &str); 20] = [
+const OF_PROJECT: [(&str, &str); 22] = [
     ("AskConfig.confidence_percent_min", "[ask.limits]\nconfidence_percent_min = VALUE"),
     ("CheckpointConfig.lease_ms", "[checkpoints]\nlease_ms = VALUE"),
     (
@@ -31,6 +31,8 @@ const OF_PROJECT: [(&str, &str); 20] = [
     ("ProjectConfig.name", "[project]\nname = VALUE\n[agents.code]\nplugin = \"react\""),
     ("RedisConfig.prefix", "[checkpoints.redis]\nurl = \"redis://a.example:6379/0\"\nprefix = VALUE"),
     ("RedisConfig.ttl_s", "[checkpoints.redis]\nurl = \"redis://a.example:6379/0\"\nttl_s = VALUE"),
+    ("RunConfig.items", "[run]\nlabels_needed = [VALUE]"),
+    ("RunConfig.priority", "[run]\npriority = VALUE"),
     (
         "SecretConfig.name",
         "[tools.t]\nplugin = \"http-fetch\"\nsecrets = [{ name = VALUE, hosts = [\"https://a.example\"] }]",
@@ -39,7 +41,7 @@ const OF_PROJECT: [(&str, &str); 20] = [
 ];
 
 /// The same of `server.toml`.
-const OF_SERVER: [(&str, &str); 18] = [
+const OF_SERVER: [(&str, &str); 20] = [
     ("EmailConfig.sendmail", "[notify.email]\nfrom = \"a@b.example\"\nto = [\"a@b.example\"]\nsendmail = VALUE"),
     ("EmailConfig.to", "[notify.email]\nfrom = \"a@b.example\"\nto = VALUE"),
     ("NotifyConfig.attempts_max", "[notify]\ncommand = [\"x\"]\nattempts_max = VALUE"),
@@ -64,6 +66,8 @@ const OF_SERVER: [(&str, &str); 18] = [
     ("ServerSettings.requests_burst", "[server]\nrequests_burst = VALUE"),
     ("ServerSettings.requests_per_second", "[server]\nrequests_per_second = VALUE"),
     ("ServerSettings.streams_max", "[server]\nstreams_max = VALUE"),
+    ("WorkerSettings.items", "[store]\nurl = \"postgres://a@b.example/c\"\n[worker]\nlabels = [VALUE]"),
+    ("WorkerSettings.runs_max", "[store]\nurl = \"postgres://a@b.example/c\"\n[worker]\nruns_max = VALUE"),
 ];
 
 /// Keywords of bounds.

@@ -24,12 +24,20 @@ pub const TODO: &str = "todo";
 /// The tool that opens web pages.
 pub const BROWSER: &str = "browser";
 
+/// The tool that reads the commits of a run, and keeps checkpoints, which are commits as well.
+const GIT: &str = "git";
+
 /// Functions of the browser that only read an open page.
 const LOOKS: [&str; 3] = ["elements", "read", "screenshot"];
 
 /// True when the host itself implements the tool of a table.
 pub fn is_built_in(part: &PluginConfig) -> bool {
     part.plugin.starts_with(PREFIX) || is_native(part)
+}
+
+/// True when calls of a table's tool may make commits.
+pub fn makes_commits(part: &PluginConfig) -> bool {
+    part.plugin.strip_prefix(PREFIX) == Some(GIT)
 }
 
 /// True when every call of it needs an approval, whatever the configuration says.

@@ -38,21 +38,36 @@ pub enum LogError {
     },
 }
 
-/// Adds a decision to a batch, in place of one of the same id.
+/// Adds a decision to a batch, in place of one of the same id. Only its author records it.
 ///
 /// # Errors
 /// [`LogError`], when the one before it cannot be read.
-pub fn put(store: &dyn Store, mut batch: Batch, project: &str, decision: &Decision) -> Result<Batch, LogError> {
-    batch = put_older(store, batch, project)?;
-    if let Some(before) = get(store, project, &decision.id)? {
-        for key in orders(project, &before) {
-            batch.push(Op::Delete(Table::Decisions, key));
-        }
-    }
-    for key in orders(project, decision) {
-        batch = batch.put(Table::Decisions, key, decision.id.as_str());
-    }
+pub fn put(store: &dyn Store, batch: Batch, project: &str, decision: &Decision) -> Result<Batch, LogError> {
+    let before = get(store, project, &decision.id)?;
+    let batch = put_orders(store, batch, project, before.as_ref(), decision)?;
     Ok(batch.put(Table::Decisions, Key::of(project).and(&decision.id), encoded(decision)))
+}
+
+/// Adds a changed decision to a batch, in place of `before`, as it was read. Its run fills in the outcome and people
+/// judge it, so the batch fails with [`StoreError::Conflict`] in [`Table::Decisions`] if it is another one by then.
+///
+/// # Errors
+/// [`LogError`], when the stored one cannot be read.
+pub fn replace(
+    store: &dyn Store,
+    batch: Batch,
+    project: &str,
+    before: &Decision,
+    decision: &Decision,
+) -> Result<Batch, LogError> {
+    let key = Key::of(project).and(&decision.id);
+    let stored = store.get(Table::Decisions, &key)?;
+    let is_same = |row: &Vec<u8>| decoded(&decision.id, row).is_ok_and(|stored| stored == *before);
+    // A row of an earlier version has other bytes than its decision would get now. No row has those of a decision that
+    // was changed since, so the condition fails.
+    let row = stored.filter(is_same).unwrap_or_else(|| encoded(before));
+    let batch = put_orders(store, batch, project, Some(before), decision)?;
+    Ok(batch.replace(Table::Decisions, key, Some(&row), encoded(decision)))
 }
 
 /// The decision of that id.
@@ -92,6 +107,24 @@ pub fn of_feature(
 ) -> Result<Vec<Decision>, LogError> {
     let found = store.scan(Table::Decisions, &by_feature(project, run, feature), None, limit)?;
     listed(store, project, found)
+}
+
+/// Adds the index rows of a decision, in place of those of the one before it.
+fn put_orders(
+    store: &dyn Store,
+    batch: Batch,
+    project: &str,
+    before: Option<&Decision>,
+    decision: &Decision,
+) -> Result<Batch, LogError> {
+    let mut batch = put_older(store, batch, project)?;
+    for key in before.into_iter().flat_map(|before| orders(project, before)) {
+        batch.push(Op::Delete(Table::Decisions, key));
+    }
+    for key in orders(project, decision) {
+        batch = batch.put(Table::Decisions, key, decision.id.as_str());
+    }
+    Ok(batch)
 }
 
 /// The index rows of a decision beside its id.

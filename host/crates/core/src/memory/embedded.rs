@@ -1,14 +1,16 @@
 //! The default backend: entries are rows of the host's own store.
 //!
-//! Expired entries are not shown, and are removed by [`Embedded::purge`]. A search reads at most
+//! Several processes may write one store, so what replaces an entry has a condition on the row that was read, which the
+//! store decides about. Expired entries are not shown, and are removed by [`Embedded::purge`]. A search reads at most
 //! [`SEARCHED_MAX`](super::SEARCHED_MAX) entries, and no more bytes than
 //! [`SEARCHED_BYTES_MAX`](super::SEARCHED_BYTES_MAX).
 
 use super::{
     FullText, KeyPage, MemoryBackend, MemoryEntry, MemoryError, MemoryHit, Ranking, SEARCHED_BYTES_MAX, SEARCHED_MAX,
+    StagedEntry,
 };
+use crate::Clock;
 use crate::store::{Batch, Key, Op, Row, Store, StoreError, Table};
-use crate::{Clock, Digest};
 use std::sync::Arc;
 
 /// Rows that one read returns: with the largest values, 16 MiB.
@@ -56,10 +58,8 @@ impl Embedded {
             let is_over = |bytes: &[u8]| read(bytes).is_ok_and(|entry| entry.is_expired(now_ms));
             let over: Vec<&Row> = rows.iter().filter(|(_, bytes)| is_over(bytes)).collect();
             for (key, bytes) in &over {
-                let key = Key::from_bytes(key.clone());
-                // Only if it is unchanged: it may have been replaced since.
-                batch.push(Op::Swap(Table::Memory, key.clone(), Digest::of(bytes), bytes.clone()));
-                batch.push(Op::Delete(Table::Memory, key));
+                // It may have been replaced since.
+                delete_unchanged(&mut batch, Key::from_bytes(key.clone()), bytes);
             }
             if batch.is_empty() {
                 continue;
@@ -105,8 +105,7 @@ impl MemoryBackend for Embedded {
 
     async fn get(&self, namespace: &str, key: &str) -> Result<Option<MemoryEntry>, MemoryError> {
         let bytes = self.store.get(Table::Memory, &space(namespace).and(key)).map_err(stored)?;
-        let entry = bytes.map(|bytes| read(&bytes)).transpose()?;
-        Ok(entry.filter(|entry| !entry.is_expired(self.clock.now_ms())))
+        bytes.map_or(Ok(None), |bytes| self.living(&bytes))
     }
 
     async fn search(&self, namespace: &str, query: &str, limit: u32) -> Result<Vec<MemoryHit>, MemoryError> {
@@ -145,8 +144,44 @@ impl MemoryBackend for Embedded {
         }
     }
 
+    async fn replace(
+        &self,
+        namespace: &str,
+        before: Option<&MemoryEntry>,
+        entry: MemoryEntry,
+    ) -> Result<bool, MemoryError> {
+        match self.replacing(namespace, before, &entry)? {
+            Some(batch) => was_first(self.store.commit(batch).await),
+            None => Ok(false),
+        }
+    }
+
+    async fn remove(&self, namespace: &str, before: &MemoryEntry) -> Result<bool, MemoryError> {
+        let key = space(namespace).and(&before.key);
+        let row = self.store.get(Table::Memory, &key).map_err(stored)?;
+        let Some(row) = row.filter(|row| self.living(row).is_ok_and(|entry| entry.as_ref() == Some(before))) else {
+            return Ok(false);
+        };
+        let mut batch = Batch::new();
+        delete_unchanged(&mut batch, key, &row);
+        let is_removed = was_first(self.store.commit(batch).await)?;
+        if is_removed {
+            self.ranking.forget(namespace, &before.key).await?;
+        }
+        Ok(is_removed)
+    }
+
     fn staged(&self, namespace: &str, entry: &MemoryEntry) -> Result<Option<Batch>, MemoryError> {
         self.batch(namespace, entry).map(Some)
+    }
+
+    fn staged_replace(
+        &self,
+        namespace: &str,
+        before: Option<&MemoryEntry>,
+        entry: &MemoryEntry,
+    ) -> Result<StagedEntry, MemoryError> {
+        Ok(self.replacing(namespace, before, entry)?.map_or(StagedEntry::Changed, StagedEntry::Rows))
     }
 }
 
@@ -159,8 +194,52 @@ impl Embedded {
             batch.push(Op::Delete(Table::Memory, key));
             return Ok(batch);
         }
-        let bytes = serde_json::to_vec(entry).map_err(|error| MemoryError::Failed(error.to_string()))?;
-        Ok(batch.put(Table::Memory, key, bytes))
+        Ok(batch.put(Table::Memory, key, written(entry)?))
+    }
+
+    /// The batch that stores an entry in place of `before`. None: another one is stored by now.
+    fn replacing(
+        &self,
+        namespace: &str,
+        before: Option<&MemoryEntry>,
+        entry: &MemoryEntry,
+    ) -> Result<Option<Batch>, MemoryError> {
+        entry.check(namespace)?;
+        let key = space(namespace).and(&entry.key);
+        let row = self.store.get(Table::Memory, &key).map_err(stored)?;
+        let now = row.as_deref().map_or(Ok(None), |row| self.living(row))?;
+        if now.as_ref() != before {
+            return Ok(None);
+        }
+        // The condition is on the row itself: an expired one, or one of an earlier version, has other bytes than
+        // `before` would get.
+        let mut batch = Batch::new();
+        match (entry.is_expired(self.clock.now_ms()), &row) {
+            (false, _) => batch = batch.replace(Table::Memory, key, row.as_deref(), written(entry)?),
+            (true, Some(row)) => delete_unchanged(&mut batch, key, row),
+            (true, None) => {}
+        }
+        Ok(Some(batch))
+    }
+
+    /// The entry of a row, unless it has expired.
+    fn living(&self, row: &[u8]) -> Result<Option<MemoryEntry>, MemoryError> {
+        Ok(Some(read(row)?).filter(|entry| !entry.is_expired(self.clock.now_ms())))
+    }
+}
+
+/// Adds the removal of a row, which fails if another writer changed it.
+fn delete_unchanged(batch: &mut Batch, key: Key, row: &[u8]) {
+    batch.push(Op::replace(Table::Memory, key.clone(), Some(row), row.to_vec()));
+    batch.push(Op::Delete(Table::Memory, key));
+}
+
+/// True when the conditions of a commit held, so that no other writer came first.
+fn was_first(committed: Result<(), StoreError>) -> Result<bool, MemoryError> {
+    match committed {
+        Ok(()) => Ok(true),
+        Err(StoreError::Conflict { .. }) => Ok(false),
+        Err(error) => Err(stored(error)),
     }
 }
 
@@ -170,6 +249,10 @@ fn space(namespace: &str) -> Key {
         Some((tier, of)) if TIERS.contains(&tier) => Key::of(tier).and(of),
         _ => Key::of(OTHERS).and(namespace),
     }
+}
+
+fn written(entry: &MemoryEntry) -> Result<Vec<u8>, MemoryError> {
+    serde_json::to_vec(entry).map_err(|error| MemoryError::Failed(error.to_string()))
 }
 
 fn read(bytes: &[u8]) -> Result<MemoryEntry, MemoryError> {

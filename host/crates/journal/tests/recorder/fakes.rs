@@ -36,6 +36,8 @@ pub(crate) enum Stop {
     Within(usize),
     /// Not for long: the next commit is not made, and those after it are.
     Once,
+    /// Not at all: the next commit panics, and is not made.
+    Panic,
 }
 
 impl MemoryStore {
@@ -146,6 +148,8 @@ impl Store for MemoryStore {
     async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
         // As a disk does, it lets others run meanwhile.
         tokio::task::yield_now().await;
+        let panics = self.data.lock().unwrap().stop.take_if(|stop| *stop == Stop::Panic).is_some();
+        assert!(!panics, "a defect of the store");
         self.data.lock().unwrap().commit(batch)
     }
 

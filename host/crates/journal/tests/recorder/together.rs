@@ -1,11 +1,13 @@
-//! Parallel calls, and their shared commits.
+//! Parallel calls and their shared commits, and changes along with them that other processes overtake.
 
 use crate::fakes::{Host, START_MS, Stop, asked, call, finished, invocation, said};
 use longhaul_core::InvocationId;
 use longhaul_core::journal::EffectClass::{Acts, Idempotent, ReadOnly};
 use longhaul_core::journal::{Journal as _, JournalError};
-use longhaul_core::store::{Batch, Key, Store as _, Table};
+use longhaul_core::store::{Batch, Key, Store as _, StoreError, Table};
 use longhaul_journal::{Opened, Recorder, entries};
+use std::future::poll_fn;
+use std::task::Poll;
 
 #[tokio::test]
 async fn answers_in_any_order_are_found_by_their_calls_and_the_others_go_again() {
@@ -206,6 +208,26 @@ async fn after_a_commit_that_failed_nothing_later_becomes_durable() {
     assert_eq!(said(&recorder.ask(call(ReadOnly, "b")).await), "go, attempt 2, repeated");
 }
 
+/// What a commit had taken along was lost with its panic, and the next one left a hole.
+#[tokio::test]
+async fn after_a_commit_that_panicked_nothing_later_becomes_durable() {
+    for also in [Batch::new(), number(None, "1")] {
+        let host = Host::new();
+        let recorder = host.run();
+        let first = asked(&recorder, ReadOnly, "a").await;
+        let second = asked(&recorder, ReadOnly, "b").await;
+        host.store.stop(Stop::Panic);
+        let before = host.store.rows();
+        assert!(matches!(recorder.answer_with(first, "1".to_owned(), also).await, Err(JournalError::Store(_))));
+        assert!(matches!(recorder.answer(second, "2".to_owned()).await, Err(JournalError::Store(_))));
+        assert!(matches!(recorder.finish(finished("1"), Batch::new()).await, Err(JournalError::Store(_))));
+        assert_eq!(host.store.rows(), before);
+        let recorder = host.restart().run();
+        assert_eq!(said(&recorder.ask(call(ReadOnly, "a")).await), "go, attempt 2, repeated");
+        assert_eq!(said(&recorder.ask(call(ReadOnly, "b")).await), "go, attempt 2, repeated");
+    }
+}
+
 #[tokio::test]
 async fn a_ticket_is_used_once() {
     let host = Host::new();
@@ -214,4 +236,123 @@ async fn a_ticket_is_used_once() {
     recorder.answer(handle.clone(), "1".to_owned()).await.unwrap();
     assert!(recorder.answer(handle.clone(), "2".to_owned()).await.is_err());
     assert!(recorder.prepared(&handle, "late".to_owned()).await.is_err());
+}
+
+/// The number of a row that other processes write too.
+fn shared() -> Key {
+    Key::of("shared")
+}
+
+/// A change of that row, on the condition that it has the number that was read.
+fn number(before: Option<&str>, now: &str) -> Batch {
+    Batch::new().replace(Table::Memory, shared(), before.map(str::as_bytes), now)
+}
+
+fn is_conflict(kept: &Result<(), JournalError>) -> bool {
+    matches!(kept, Err(JournalError::Store(StoreError::Conflict { table: Table::Memory, .. })))
+}
+
+/// A change that another process overtook used to end the invocation.
+#[tokio::test]
+async fn an_answer_whose_change_was_overtaken_is_given_again_with_another_one() {
+    let host = Host::new();
+    let recorder = host.run();
+    let [handle, other] = [asked(&recorder, Idempotent, "a").await, asked(&recorder, ReadOnly, "b").await];
+    host.store.commit(number(None, "1")).await.unwrap();
+    let (bytes, before) = (recorder.bytes(), host.store.rows());
+    assert!(is_conflict(&recorder.answer_with(handle.clone(), "0".to_owned(), number(None, "2")).await));
+    assert_eq!((recorder.bytes(), host.store.rows()), (bytes, before), "nothing of it was kept");
+    // Others go on meanwhile, and the journal is as if the first attempt had not been.
+    recorder.answer(other, "1".to_owned()).await.unwrap();
+    recorder.answer_with(handle.clone(), "2".to_owned(), number(Some("1"), "2")).await.unwrap();
+    assert!(recorder.answer_with(handle, "3".to_owned(), number(Some("2"), "3")).await.is_err(), "it is answered");
+    assert_eq!(host.store.get(Table::Memory, &shared()).unwrap().as_deref(), Some(&b"2"[..]));
+    let read_back = host.restart().run();
+    assert_eq!(said(&read_back.ask(call(Idempotent, "a")).await), "answered 2");
+    assert_eq!(said(&read_back.ask(call(ReadOnly, "b")).await), "answered 1");
+    assert_eq!(read_back.bytes(), recorder.bytes());
+}
+
+/// The answer became durable without its call, which was in the parent's batch: after a kill, the journal was damaged.
+#[tokio::test]
+async fn an_answer_that_waits_while_a_child_ends_is_not_stored_without_its_call() {
+    let host = Host::new();
+    let child = host.run();
+    asked(&child, ReadOnly, "a").await;
+    let handle = asked(&child, ReadOnly, "b").await;
+    let before = host.store.rows();
+    // On this runtime the task of the commit begins only when the test waits.
+    let mut answering = child.answer_with(handle, "2".to_owned(), number(None, "1"));
+    let waits = poll_fn(|context| Poll::Ready(answering.as_mut().poll(context).is_pending())).await;
+    assert!(waits, "the commit was queued");
+    drop(answering);
+    let end = child.finish_batch(finished("\"child\"")).await.unwrap();
+    for _ in 0..8 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(host.store.rows(), before, "a kill here finds the journal as it was");
+    let killed = host.restart().run();
+    assert_eq!(said(&killed.ask(call(ReadOnly, "a")).await), "go, attempt 2, repeated");
+    assert_eq!(said(&killed.ask(call(ReadOnly, "b")).await), "go, attempt 2, repeated");
+    host.store.commit(end).await.unwrap();
+    let found = entries(&*host.store, &invocation(), 0, 10).unwrap();
+    let found: Vec<_> =
+        found.iter().map(|(_, entry)| (entry.asked.summary.as_str(), entry.answered.is_some())).collect();
+    assert_eq!(found, [("a", false), ("b", false)]);
+    assert!(matches!(host.open().unwrap(), Opened::Finished { .. }));
+}
+
+#[tokio::test]
+async fn what_waited_for_a_commit_that_was_overtaken_is_in_the_next_one() {
+    let host = Host::new();
+    let recorder = host.run();
+    let handle = asked(&recorder, Idempotent, "a").await;
+    host.store.commit(number(None, "1")).await.unwrap();
+    assert!(is_conflict(&recorder.answer_with(handle, "0".to_owned(), number(None, "2")).await));
+    asked(&recorder, Acts, "b").await;
+    // The announcement of a call that acts is durable, and so is everything before it.
+    let read_back = host.restart().run();
+    assert_eq!(said(&read_back.ask(call(Idempotent, "a")).await), "go, attempt 2, repeated");
+    assert_eq!(said(&read_back.ask(call(Acts, "b")).await), "parked at entry 2");
+}
+
+#[tokio::test]
+async fn an_end_whose_change_was_overtaken_comes_again_with_another_one() {
+    let host = Host::new();
+    let recorder = host.run();
+    host.store.commit(number(None, "1")).await.unwrap();
+    assert!(is_conflict(&recorder.finish(finished("1"), number(None, "2")).await));
+    assert!(matches!(host.open().unwrap(), Opened::Running(_)), "nothing of it was kept");
+    recorder.finish(finished("2"), number(Some("1"), "2")).await.unwrap();
+    assert!(matches!(recorder.ask(call(ReadOnly, "a")).await, Err(JournalError::ReplayOnly(_))));
+    let Opened::Finished { finished, .. } = host.restart().open().unwrap() else { panic!("it has finished") };
+    assert_eq!(finished.result, "2");
+}
+
+#[tokio::test]
+async fn of_invocations_that_change_one_row_at_once_none_is_lost() {
+    let host = Host::new();
+    let raise = |index: u32| {
+        let (store, name) = (host.store.clone(), invocation().child(index));
+        let opened = Recorder::open(store.clone(), host.clock.clone(), name, crate::fakes::began(), &host.limits);
+        async move {
+            let Ok(Opened::Running(recorder)) = opened else { panic!("it has not begun") };
+            let handle = asked(&recorder, Idempotent, "raise").await;
+            loop {
+                let row = store.get(Table::Memory, &shared()).unwrap();
+                let before = row.map(|row| String::from_utf8(row).unwrap());
+                let next = before.as_deref().map_or(0, |before| before.parse::<u32>().unwrap()) + 1;
+                let also = number(before.as_deref(), &next.to_string());
+                let kept = recorder.answer_with(handle.clone(), next.to_string(), also).await;
+                if !is_conflict(&kept) {
+                    return kept.unwrap();
+                }
+            }
+        }
+    };
+    let raising: Vec<_> = (1..=8).map(|index| tokio::spawn(raise(index))).collect();
+    for one in raising {
+        one.await.unwrap();
+    }
+    assert_eq!(host.store.get(Table::Memory, &shared()).unwrap().as_deref(), Some(&b"8"[..]));
 }

@@ -28,6 +28,7 @@ mod message;
 mod process;
 mod record;
 mod schedule;
+mod seats;
 mod setting;
 mod world;
 

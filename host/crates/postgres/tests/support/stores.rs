@@ -6,6 +6,7 @@ use crate::server::PostgresServer;
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
 use longhaul_postgres::{Holder, LeaseLost, PostgresConfig, PostgresOptions, PostgresStore};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,6 +57,14 @@ pub fn open(config: &PostgresConfig, host: &str) -> Arc<PostgresStore> {
 /// Opens a store whose loss nobody expects.
 pub fn try_open(config: &PostgresConfig, host: &str) -> Result<PostgresStore, StoreError> {
     PostgresStore::open(config, &|_| None, Losses::default().options(host))
+}
+
+/// Joins a store that is there, on the seat of the worker of that name, which is also its machine's.
+#[track_caller]
+pub fn join(config: &PostgresConfig, name: &str, losses: &Losses) -> Arc<PostgresStore> {
+    let joined =
+        PostgresStore::join(config, &|_| None, losses.options(name), name, &mut |_waiting| ControlFlow::Break(()));
+    Arc::new(joined.unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// The error of an attempt to open a store. It is one line.

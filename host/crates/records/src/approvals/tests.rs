@@ -1,9 +1,11 @@
-//! Long lists, and the reported events of each approval.
+//! Long lists, the reported events of each approval, and rules that several people revoke.
 
 use super::*;
+use futures_util::future::join_all;
 use longhaul_approval::{ApprovalKind, ApprovalSubject};
 use longhaul_core::journal::EffectClass;
-use longhaul_testkit::MemoryStore;
+use longhaul_testkit::{MemoryStore, ProcessStore};
+use std::sync::Arc;
 
 fn approval(by: &str, entry: u32) -> Approval {
     let subject = ApprovalSubject {
@@ -68,4 +70,29 @@ async fn what_is_told_to_its_end_is_not_looked_at_again_and_each_thing_is_told_o
     assert_eq!(open, [other.id]);
     assert_eq!(tell_now("f-a/1/generate").await, none);
     assert_eq!(tell_now("f-b/1/generate").await, ["ApprovalAsked"]);
+}
+
+#[tokio::test]
+async fn a_rule_that_several_people_revoke_at_once_is_revoked_by_the_first() {
+    let (store, run) = (Arc::new(MemoryStore::new()), RunId::from_text("r-1"));
+    let rule = RunRule {
+        id: "r-7".into(),
+        tool: "files".into(),
+        function: "write".into(),
+        component: "c".into(),
+        program: None,
+        commands: None,
+        beside: None,
+        heard: Vec::new(),
+        at_ms: 1,
+        revoked_ms: None,
+    };
+    store.commit(put_rule(Batch::new(), &run, &rule).expect("a row")).await.expect("stored");
+    let people = (10..18).map(|at_ms| {
+        let (process, run) = (ProcessStore::of(&store), run.clone());
+        async move { revoke(&process, &run, "r-7", at_ms).await.ok().and_then(|rule| rule.revoked_ms) }
+    });
+    let revoked: Vec<u64> = join_all(people).await.into_iter().flatten().collect();
+    let stored = rules(&*store, &run).expect("read").into_iter().filter_map(|rule| rule.revoked_ms);
+    assert_eq!((revoked.len(), stored.collect::<Vec<_>>()), (1, revoked));
 }

@@ -1,10 +1,12 @@
-//! The log entries of events, and their cost.
+//! The log entries of events, their cost, and decisions that a run and people change at once.
 
 use super::*;
+use crate::contended::{ChangeAttempts, change};
 use longhaul_core::Digest;
 use longhaul_core::event::WorkUsage;
 use longhaul_core::store::{Key, Row, StoreError, Table};
-use longhaul_testkit::MemoryStore;
+use longhaul_testkit::{MemoryStore, ProcessStore};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn step(events: Vec<Event>) -> Vec<RunEvent> {
@@ -178,4 +180,51 @@ async fn decisions_of_a_version_without_an_order_are_found_and_get_one() {
     store.commit(batch).await.unwrap();
     assert_eq!(times(newest(&store, "p", 10).unwrap()), [3, 2, 1]);
     assert_eq!(times(decision::of_feature(&store, "p", "r-1", "a", 10).unwrap()), [2, 1]);
+}
+
+/// The run used to write the decision as it had read it, and people as they had: one of the two was lost.
+#[tokio::test]
+async fn what_a_person_says_of_a_decision_and_what_its_run_fills_in_are_both_kept() {
+    let store = Arc::new(MemoryStore::new());
+    let first = decision(1, Some("a"));
+    let batch = decision::put(&*store, Batch::new(), "p", &first).unwrap();
+    store.commit(batch).await.unwrap();
+    let (run, person) = (ProcessStore::of(&store), ProcessStore::of(&store));
+    let judge = change(&person, || {
+        let before = decision::get(&person, "p", &first.id)?.unwrap();
+        let judged = Decision { lesson: Some("test first".into()), score: Some(0.5), ..before.clone() };
+        Ok((decision::replace(&person, Batch::new(), "p", &before, &judged)?, ()))
+    });
+    let fill_in = async {
+        let (record, state, events) = (record(), RunState::new(), step(vec![status(FeatureStatus::Passing)]));
+        let mut attempts = ChangeAttempts::in_table(Table::Decisions);
+        loop {
+            let batch = put_of_events(Batch::new(), &run, &record, &state, &events).unwrap();
+            match run.commit(batch).await {
+                Ok(()) => break,
+                Err(error) => attempts.again(error.into()).await.unwrap(),
+            }
+        }
+    };
+    let (judged, ()) = tokio::join!(judge, fill_in);
+    judged.unwrap();
+    let stored = all(&run, "p").unwrap().remove(0);
+    assert_eq!((stored.outcome, stored.score), (DecisionOutcome::Success, Some(0.5)));
+    assert_eq!(stored.lesson.as_deref(), Some("test first"));
+}
+
+#[tokio::test]
+async fn a_decision_of_an_earlier_version_is_replaced_and_one_that_was_changed_since_it_was_read_is_not() {
+    let store = MemoryStore::new();
+    let row = r#"{"id":"d","at_ms":1,"run":"r-1","decision":"x","came_out":"Open"}"#;
+    store.commit(Batch::new().put(Table::Decisions, Key::of("p").and("d"), row)).await.unwrap();
+    let before = decision::get(&store, "p", "d").unwrap().unwrap();
+    let scored = |score| Decision { score: Some(score), ..before.clone() };
+    let batch = |score| decision::replace(&store, Batch::new(), "p", &before, &scored(score)).unwrap();
+    let late = batch(0.1);
+    store.commit(batch(1.0)).await.unwrap();
+    for late in [late, batch(0.2)] {
+        assert!(matches!(store.commit(late).await, Err(StoreError::Conflict { table: Table::Decisions, .. })));
+    }
+    assert_eq!(decision::get(&store, "p", "d").unwrap(), Some(scored(1.0)));
 }

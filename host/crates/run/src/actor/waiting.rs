@@ -66,10 +66,10 @@ impl RunActor {
 
     /// Its place in the queue, which it enters if it has none.
     fn place(&mut self) -> &mut RunPlace {
-        let Self { place, queue, record, arrived_ms, host, .. } = self;
+        let Self { place, queue, record, priority, arrived_ms, host, .. } = self;
         place.get_or_insert_with(|| {
             let since_ms = arrived_ms.take().unwrap_or_else(|| host.clock.now_ms());
-            queue.enter(&record.run, since_ms)
+            queue.enter(&record.run, *priority, since_ms)
         })
     }
 

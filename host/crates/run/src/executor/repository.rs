@@ -3,7 +3,7 @@
 //! A commit is an effect with a journal of its own. Its date and its parent are noted before the branch moves, so that
 //! after a kill the same commit is found or made again, and never a second one.
 
-use super::ending::{Closing, EndedWork, WorkEnd};
+use super::ending::{Closing, EndedWork, WorkEnd, stuck};
 use super::invocation_context::began;
 use super::{protected, survey};
 use longhaul_config::Config;
@@ -11,7 +11,8 @@ use longhaul_config::protect;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Fault};
 use longhaul_core::journal::{CallVerdict, EffectClass, EntryHandle, Finished, Journal, JournalError, NewCall};
-use longhaul_core::store::Batch;
+use longhaul_core::store::{Batch, StoreError};
+use longhaul_core::tool::EffectRows;
 use longhaul_core::work::CheckReport;
 use longhaul_core::{Digest, InvocationId};
 use longhaul_harness::{Work, WorkFailure, WorkReport};
@@ -20,14 +21,16 @@ use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::approvals;
 use longhaul_records::record::{self, RunRecord, put_best_effort};
 use longhaul_sandbox::{Level, SandboxHost};
+use longhaul_toolbox::commit_carrier::CommitCarrier;
 use longhaul_toolbox::discarded_changes::DiscardedChanges;
+use longhaul_toolbox::tool_set::TreeWatch;
+use longhaul_toolbox::tree_carrier::TreeCarrier;
 use longhaul_worktree::{
     Branch, CommitOrder, Committed, ExactCopy, Logged, Merge, NativeCheck, NativeError, Protected, ProtectedChange,
     Tree, TreeCaps, TreeError, UserRepository, runner_file,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a patch of protected files that a person sees.
@@ -43,9 +46,14 @@ struct Inner {
     host: Arc<PluginHost>,
     run: longhaul_core::RunId,
     project: UserRepository,
+    /// The number of the tree among those of the run.
+    number: u32,
     tree: Tree,
     branch: Branch,
     base: String,
+    /// Both store for other machines; none where no other data directory shares the state.
+    commits: Option<CommitCarrier>,
+    carrier: Option<TreeCarrier>,
     sandbox: SandboxHost,
     /// Checks that ran with less than the full sandbox since the last query, with their level.
     held_by_less: Mutex<BTreeMap<String, Level>>,
@@ -107,16 +115,17 @@ impl Made {
 }
 
 impl Repository {
-    /// Opens the repository, and makes the tree `directory` if it does not exist.
+    /// Opens the repository, and makes the tree of that number if it does not exist.
     pub async fn open(
         host: &Arc<PluginHost>,
         record: &RunRecord,
         sandbox_min: Level,
-        directory: PathBuf,
+        number: u32,
+        commits: Option<CommitCarrier>,
     ) -> fault::Result<Self> {
         let (host, record) = (Arc::clone(host), record.clone());
-        let inner = tokio::task::spawn_blocking(move || Inner::open(host, &record, sandbox_min, &directory)).await??;
-        Ok(Self(Arc::new(inner)))
+        let open = move || Inner::open(host, &record, sandbox_min, number, commits);
+        Ok(Self(Arc::new(tokio::task::spawn_blocking(open).await??)))
     }
 
     /// Checks that ran with less than the full sandbox since the last query, with their level.
@@ -142,18 +151,41 @@ impl Repository {
 
     /// Merges the branch's commits since `base` into the tree.
     pub async fn merge(&self, base: &str) -> fault::Result<EndedWork> {
-        let base = base.to_owned();
+        let from = base.to_owned();
         let report = self
             .blocking(move |inner| {
                 let tip = inner.tip()?;
                 let hook = |point| inner.host.crash.reach(point);
-                Ok(match inner.tree.merge(&inner.project, &base, &tip, &hook)? {
+                Ok(match inner.tree.merge(&inner.project, &from, &tip, &hook)? {
                     Merge::Done => WorkReport::Merged { base: tip },
                     Merge::Conflict { files } => WorkReport::Conflicted { files },
                 })
             })
             .await?;
-        Ok(EndedWork::of(WorkEnd::Report(report)))
+        let batch = match &report {
+            WorkReport::Merged { base } => self.carried(base).await?,
+            // The tree is as it was.
+            _ => Batch::new(),
+        };
+        Ok(EndedWork { batch, ..EndedWork::of(WorkEnd::Report(report)) })
+    }
+
+    /// The rows of the tree, whose session works from `base`; none where no other data directory shares the state.
+    pub async fn carried(&self, base: &str) -> fault::Result<Batch> {
+        match &self.0.carrier {
+            Some(carrier) => Ok(carrier.rows(base).await?),
+            None => Ok(Batch::new()),
+        }
+    }
+
+    /// Deletes the row of the tree with the end of its session, after which all that it has is in a commit.
+    fn without_row(&self, mut ended: EndedWork) -> EndedWork {
+        use WorkReport::{Committed, Discarded};
+        let is_over = matches!(ended.end, WorkEnd::Report(Committed { .. } | Discarded));
+        if is_over && self.0.carrier.is_some() {
+            record::forget_carried_tree(&mut ended.batch, &self.0.run, self.0.number);
+        }
+        ended
     }
 
     /// The files that changed since `base`, as an evaluator sees them.
@@ -207,6 +239,11 @@ impl Repository {
         DiscardedChanges::new(Arc::clone(&host.store), run, project.clone(), tree.clone())
     }
 
+    /// What watches the tree.
+    pub fn watch(&self) -> TreeWatch {
+        TreeWatch { unkept: self.unkept(), carrier: self.0.carrier.clone() }
+    }
+
     /// The last commit of the branch, or where the run started.
     pub async fn tip(&self) -> fault::Result<String> {
         self.blocking(Inner::tip).await
@@ -242,7 +279,7 @@ impl Repository {
             inner.tree.discard(&inner.project, &inner.tip()?, &|point| inner.host.crash.reach(point))
         })
         .await?;
-        Ok(EndedWork::of(WorkEnd::Report(WorkReport::Discarded)))
+        Ok(self.without_row(EndedWork::of(WorkEnd::Report(WorkReport::Discarded))))
     }
 
     /// Commits exactly the files that changed since `base`.
@@ -261,7 +298,7 @@ impl Repository {
             Opened::Running(recorder) => recorder,
             Opened::Finished { finished, .. } => {
                 let made: Made = serde_json::from_str(&finished.result)?;
-                return Ok(made.ended(work.feature().unwrap_or_default()));
+                return Ok(self.without_row(made.ended(work.feature().unwrap_or_default())));
             }
         };
         // The name without the attempt: a second attempt at the same commit is the same effect.
@@ -271,8 +308,11 @@ impl Repository {
         let protected = protect::protected(config, self.0.project.root());
         let order = Order { feature, message, effect: &effect, base, judged, protected };
         let ended = match self.commit_once(&recorder, &order).await {
-            Ok(made) => committed(recorder, made, feature, self.0.host.clock.now_ms()),
-            Err(NotMade::Journal(JournalError::Parked(question))) => EndedWork::of(WorkEnd::Parked(question)),
+            Ok(made) => self.without_row(committed(recorder, made, feature, self.0.host.clock.now_ms())),
+            // After an error of the store the commit may be made: done again, the work finds it.
+            Err(NotMade::Journal(error @ (JournalError::Parked(_) | JournalError::Store(_)))) => {
+                EndedWork::of(stuck(error))
+            }
             Err(other) => EndedWork::of(WorkEnd::Report(WorkReport::Failed(WorkFailure::Failed(other.to_string())))),
         };
         let (asked, batch) = approvals::tell(&*self.0.host.store, &invocation, ended.batch)?;
@@ -301,8 +341,16 @@ impl Repository {
         };
         let mut made = Made { protected, ..self.make(order, prepared).await? };
         made.notes.extend(self.unkept().still().await?.iter().map(|file| format!("not in the commit: {file}")));
-        recorder.answer(handle, serde_json::to_string(&made)?).await?;
+        let EffectRows { batch, held: _until_stored } = self.commit_rows().await?;
+        recorder.answer_with(handle, serde_json::to_string(&made)?, batch).await?;
         Ok(made)
+    }
+
+    async fn commit_rows(&self) -> fault::Result<EffectRows> {
+        match &self.0.commits {
+            Some(commits) => Ok(commits.rows().await?),
+            None => Ok(EffectRows::default()),
+        }
     }
 
     /// The protected files in the commit that a person approved, and the text for the agent after a refusal.
@@ -381,7 +429,14 @@ impl Repository {
 }
 
 impl Inner {
-    fn open(host: Arc<PluginHost>, record: &RunRecord, sandbox_min: Level, directory: &Path) -> fault::Result<Self> {
+    fn open(
+        host: Arc<PluginHost>,
+        record: &RunRecord,
+        sandbox_min: Level,
+        number: u32,
+        commits: Option<CommitCarrier>,
+    ) -> fault::Result<Self> {
+        let directory = host.home.tree_of(&record.run, number);
         let project = UserRepository::open(&record.directory)?;
         let branch = Branch::new(&record.branch)?;
         let start = project.end_of(&branch, &record.base)?;
@@ -389,14 +444,15 @@ impl Inner {
             std::fs::create_dir_all(trees)?;
         }
         let hook = |point: &'static str| host.crash.reach(point);
-        let checkout = Tree::checkout(&project, directory, &start, &TreeCaps::default(), &hook)?;
+        let checkout = Tree::checkout(&project, &directory, &start, &TreeCaps::default(), &hook)?;
         for note in &checkout.notes {
             tracing::info!("{note}");
         }
         let sandbox = host.check_host(sandbox_min, project.root())?;
         let (run, base) = (record.run.clone(), record.base.clone());
-        let held_by_less = Mutex::default();
-        Ok(Self { host, run, project, tree: checkout.tree, branch, base, sandbox, held_by_less })
+        let (tree, held_by_less) = (checkout.tree, Mutex::default());
+        let carrier = commits.as_ref().map(|commits| TreeCarrier::new(commits.clone(), number, tree.clone()));
+        Ok(Self { host, run, project, number, tree, branch, base, commits, carrier, sandbox, held_by_less })
     }
 
     fn held_by_less(&self) -> MutexGuard<'_, BTreeMap<String, Level>> {
@@ -467,7 +523,10 @@ enum NotMade {
 
 impl From<Fault> for NotMade {
     fn from(fault: Fault) -> Self {
-        Self::Other(fault)
+        match fault.downcast_ref::<StoreError>().cloned() {
+            Some(error) => Self::Journal(JournalError::Store(error)),
+            None => Self::Other(fault),
+        }
     }
 }
 

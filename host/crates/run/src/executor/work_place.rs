@@ -236,7 +236,9 @@ impl WorkPlace<'_> {
         if let Some(remembered) = self.remembered().await {
             orientation["memory"] = remembered;
         }
-        Ok(EndedWork::of(WorkEnd::Report(WorkReport::Prepared { base, vacuous, orientation })))
+        let batch = self.workspace.repository()?.carried(&base).await?;
+        let report = WorkReport::Prepared { base, vacuous, orientation };
+        Ok(EndedWork { batch, ..EndedWork::of(WorkEnd::Report(report)) })
     }
 
     /// Memory of earlier runs that is relevant to the current feature.

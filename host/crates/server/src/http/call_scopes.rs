@@ -55,6 +55,7 @@ const RULES: &[(&str, CallRule)] = &[
     ("resource_history", Needs(Read)),
     ("end_child", Needs(Admin)),
     ("metrics", Needs(Read)),
+    ("workers", Needs(Read)),
     ("audit_log", Needs(Admin)),
     ("verify_audit", Needs(Admin)),
     ("grant_usage", Needs(Read)),

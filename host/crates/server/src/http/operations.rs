@@ -7,7 +7,7 @@
 use super::reply::json;
 use super::routes::{
     agents, approvals, archive, calls, commits, events, exec, exports, features, graphs, journal, knowledge, plugins,
-    projects, reports, resources, runs, schedules, server,
+    projects, reports, resources, runs, schedules, server, workers,
 };
 use super::scopes::{self, OperationScopes};
 use super::state::SharedState;
@@ -134,6 +134,7 @@ fn operations() -> Operations {
         .needs(Run, routes!(graphs::diagnose))
         .needs(Read, routes!(reports::costs))
         .needs(Read, routes!(resources::show))
+        .needs(Read, routes!(workers::list))
         .needs(Read, routes!(plugins::list))
         .needs(Run, routes!(exec::run))
         .needs(Read, routes!(exec::sessions))

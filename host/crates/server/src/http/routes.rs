@@ -23,3 +23,4 @@ pub mod resources;
 pub mod runs;
 pub mod schedules;
 pub mod server;
+pub mod workers;

@@ -202,3 +202,4 @@ export const exportTrajectories = (id, query) =>
   call("GET", run(id, "/trajectories/export"), { query, as: "text", patienceMs: REPLAY_PATIENCE_MS });
 
 export const resources = (signal) => get(`${V1}/resources`, null, signal);
+export const workers = (signal) => get(`${V1}/workers`, null, signal);

@@ -1,5 +1,5 @@
 // Resources that Longhaul and the machine use: now, and over time as plots; their users; and what waits for capacity,
-// with the reason.
+// with the reason. A view below it lists the servers that work on runs.
 //
 // Figures that this server does not know are left away, not shown as zero.
 
@@ -9,6 +9,7 @@ import { bytes, count, duration, words } from "./format.js";
 import { live } from "./live.js";
 import { plot } from "./plot.js";
 import { empty, facts, link, mono, redraw, section, table, when } from "./ui.js";
+import * as workers from "./view_workers.js";
 
 const MB = 1024 * 1024;
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
@@ -16,9 +17,11 @@ const percentWords = (value) => `${value >= 10 || value === 0 ? Math.round(value
 const mbWords = (value) => bytes(value * MB);
 
 export async function show(ctx) {
+  if (ctx.path[1] === "workers") return workers.show(ctx);
   ctx.title("Resources");
   const box = h("div", { class: "view" });
-  fill(ctx.box, h("h1", null, "Resources"), box);
+  const head = h("div", { class: "view-head" }, h("h1", null, "Resources"), link("#/resources/workers", "Workers"));
+  fill(ctx.box, head, box);
   await live(ctx, {
     place: box,
     everyMs: 3_000,

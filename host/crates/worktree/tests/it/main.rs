@@ -1,9 +1,11 @@
 //! Trees, commits and checks, as the user's own `git` and a real sandbox see them.
 
 mod commit_diff;
+mod contents;
 mod crash;
 mod into_checkout;
 mod native;
+mod packs;
 mod repo;
 mod revert;
 mod tree;

@@ -45,6 +45,7 @@ const PLACES = {
   "view_graphs.js": ["graphs", "graphs/name-0", "graphs/name-0/steps/id-0"],
   "view_trajectories.js": ["trajectories", "trajectories?run=r-1&ending=failed&judged=good", "trajectories/r-1/id-0"],
   "view_resources.js": ["resources"],
+  "view_workers.js": ["resources/workers"],
   "view_costs.js": ["costs", "costs?project=project-0"],
   "view_plugins.js": ["plugins"],
 };

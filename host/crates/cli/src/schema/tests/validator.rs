@@ -4,8 +4,9 @@
 
 use serde_json::Value;
 
-/// The one pattern that the schemas have.
+/// The patterns that the schemas have: of names, and of labels.
 const PLAIN: &str = "^[A-Za-z0-9_-]+$";
+const LABEL: &str = "^[a-z0-9][a-z0-9._-]*$";
 
 /// The faults of a value, each with its place.
 pub(super) fn faults(all: &Value, value: &Value) -> Vec<String> {
@@ -107,13 +108,21 @@ fn keeps(keyword: &str, rule: &Value, value: &Value) -> bool {
         "minLength" => length(chars, |length, least| length >= least),
         "maxLength" => length(chars, |length, most| length <= most),
         "minItems" => length(value.as_array().map(Vec::len), |length, least| length >= least),
-        "pattern" => {
-            assert_eq!(rule, PLAIN);
-            let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
-            value.as_str().is_none_or(|text| !text.is_empty() && text.chars().all(is_plain))
-        }
+        "maxItems" => length(value.as_array().map(Vec::len), |length, most| length <= most),
+        "pattern" => value.as_str().is_none_or(|text| fits(rule.as_str().expect("a pattern"), text)),
         other => panic!("this validator does not know `{other}`"),
     }
+}
+
+/// True when a text fits one of the patterns that this validator knows.
+fn fits(pattern: &str, text: &str) -> bool {
+    let is_letter = |letter: char| match pattern {
+        PLAIN => letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_'),
+        LABEL => letter.is_ascii_lowercase() || letter.is_ascii_digit() || matches!(letter, '.' | '-' | '_'),
+        other => panic!("this validator does not know the pattern `{other}`"),
+    };
+    let begins = pattern != LABEL || !text.starts_with(['.', '-', '_']);
+    !text.is_empty() && begins && text.chars().all(is_letter)
 }
 
 fn is_of(value: &Value, kind: &str) -> bool {

@@ -51,7 +51,8 @@ impl World {
         let Ok((proof, head)) = process.owner.held() else { return };
         let (nonce, claim, record) = (process.nonce, process.claim, &mut self.record);
         let commit = *process.commit.get_or_insert_with(|| record.commit(claim, is_announcement, conflicts));
-        self.send(at, Lane::Writer, Purpose::Commit, Request::Append { nonce, proof, head, commit });
+        let is_void = process.is_voiding;
+        self.send(at, Lane::Writer, Purpose::Commit, Request::Append { nonce, proof, head, commit, is_void });
     }
 
     fn claim_or_give_up(&mut self, at: usize) {

@@ -3,7 +3,7 @@
 use super::message::{Answer, Claimed, Request};
 use super::record::Record;
 use super::setting::{Clock, Dice, LEASE_MS, LeftOut, SKEW_MS_MAX, STEP_MS_MAX, Setting, Violation};
-use crate::protocol::{OwnerRow, Proof};
+use crate::protocol::{OwnerRow, Proof, VOID_HEADS};
 
 /// Changes that a standby lacks when it is promoted, at most.
 const LOST_MAX: usize = 3;
@@ -52,10 +52,14 @@ impl Database {
         Ok(match request {
             Request::Claim { nonce } => Answer::Claim(self.claim(nonce, there_ms, now_ms, record)),
             Request::Renew { nonce, proof } => Answer::Renew { is_renewed: self.renew(nonce, proof, there_ms) },
-            Request::Append { nonce, proof, head, commit } => {
+            Request::Append { nonce, proof, head, commit, is_void: false } => {
                 let has_moved = self.append(nonce, proof, (head, commit), there_ms, record)?;
                 // Conditions are looked at whoever asks, and a commit that landed breaks its own.
                 let is_broken = record.conflicts(commit) || record.is_applied(commit);
+                Answer::Append { has_moved, is_broken }
+            }
+            Request::Append { nonce, proof, head, is_void: true, .. } => {
+                let (has_moved, is_broken) = (self.void(nonce, proof, head, there_ms), false);
                 Answer::Append { has_moved, is_broken }
             }
             Request::Status { nonce } => Answer::Status(self.status(nonce, there_ms)),
@@ -131,12 +135,7 @@ impl Database {
         there_ms: u64,
         record: &mut Record,
     ) -> Result<bool, Violation> {
-        let moves = self.proves(nonce, proof)
-            && (self.row.head == head || self.is_left_out(LeftOut::HeadOfFence))
-            && self.row.lease_until_ms.is_some_and(|until| until > there_ms)
-            && self.is_durable
-            && !record.conflicts(commit);
-        if !moves {
+        if !self.may_append(nonce, proof, head, there_ms) || record.conflicts(commit) {
             return Ok(false);
         }
         record.apply(commit, self.row.claim)?;
@@ -147,6 +146,16 @@ impl Database {
         self.log.push(commit);
         self.keep();
         Ok(true)
+    }
+
+    /// The statement of `append.rs` without the commit; true: the head moved.
+    fn void(&mut self, nonce: u32, proof: Proof, head: i64, there_ms: u64) -> bool {
+        let moves = self.may_append(nonce, proof, head, there_ms);
+        if moves {
+            self.row.head += VOID_HEADS;
+            self.keep();
+        }
+        moves
     }
 
     /// `Statements::status` of `lease.rs`.
@@ -168,6 +177,14 @@ impl Database {
             (self.row.nonce, self.row.lease_until_ms) = (None, None);
             self.keep();
         }
+    }
+
+    /// The fence of a commit.
+    fn may_append(&self, nonce: u32, proof: Proof, head: i64, there_ms: u64) -> bool {
+        self.proves(nonce, proof)
+            && (self.row.head == head || self.is_left_out(LeftOut::HeadOfFence))
+            && self.row.lease_until_ms.is_some_and(|until| until > there_ms)
+            && self.is_durable
     }
 
     /// The part of a fence that commits and renewals share.

@@ -14,11 +14,27 @@ pub(super) enum Lane {
 /// A statement of `lease.rs`, or the one of `append.rs`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Request {
-    Claim { nonce: u32 },
-    Renew { nonce: u32, proof: Proof },
-    Append { nonce: u32, proof: Proof, head: i64, commit: usize },
-    Status { nonce: u32 },
-    GiveBack { nonce: u32 },
+    Claim {
+        nonce: u32,
+    },
+    Renew {
+        nonce: u32,
+        proof: Proof,
+    },
+    /// `is_void`: the head is moved without the commit.
+    Append {
+        nonce: u32,
+        proof: Proof,
+        head: i64,
+        commit: usize,
+        is_void: bool,
+    },
+    Status {
+        nonce: u32,
+    },
+    GiveBack {
+        nonce: u32,
+    },
 }
 
 /// A claim that landed.

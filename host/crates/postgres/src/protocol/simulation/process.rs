@@ -49,6 +49,8 @@ pub(super) struct Process {
     writer: Option<Call>,
     /// The commit that is being made.
     pub(super) commit: Option<usize>,
+    /// True while the head is moved without it, since an attempt of it may still land.
+    pub(super) is_voiding: bool,
     /// The announcement of an effect that may begin.
     pub(super) announced: Option<usize>,
     /// The number of its claim in the record.
@@ -87,6 +89,7 @@ impl Process {
             keeper: None,
             writer: None,
             commit: None,
+            is_voiding: false,
             announced: None,
             claim: 0,
             wakes_ms: 0,

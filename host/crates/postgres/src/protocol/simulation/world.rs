@@ -118,7 +118,7 @@ impl World {
         let Some(commit) = process.commit else { return Ok(()) };
         match outcome {
             Outcome::Landed => {
-                process.commit = None;
+                (process.commit, process.is_voiding) = (None, false);
                 if self.record.is_announcement(commit) {
                     process.announced = Some(commit);
                 }
@@ -126,9 +126,13 @@ impl World {
                 self.record.acknowledge(commit)
             }
             Outcome::Conflicting | Outcome::Failed => {
-                process.commit = None;
+                (process.commit, process.is_voiding) = (None, false);
                 self.note(format_args!("{at} has not {commit}"));
                 self.record.refuse(commit)
+            }
+            Outcome::Repeat(Obstacle::MayStillLand) => {
+                process.is_voiding = true;
+                Ok(())
             }
             Outcome::Stands | Outcome::Repeat(_) => Ok(()),
         }
@@ -179,7 +183,8 @@ impl World {
             }
             (Purpose::AfterRenewal, Answer::Status(row)) => process.owner.step(Input::NotRenewed(Some(row))),
             (Purpose::Commit, Answer::Append { has_moved: true, .. }) => {
-                process.owner.step(Input::Commit(CommitEvent::Moved))
+                let event = if process.is_voiding { CommitEvent::Voided } else { CommitEvent::Moved };
+                process.owner.step(Input::Commit(event))
             }
             (Purpose::Commit, Answer::Append { has_moved: false, is_broken }) => {
                 self.send(at, lane, Purpose::AfterCommit { is_broken }, Request::Status { nonce });
