@@ -129,16 +129,14 @@ pub async fn expect_here(host: &Arc<PluginHost>, stored: &StoredRun, is_ours: bo
     let run = stored.record.run.clone();
     let Some(place) = elsewhere(host, &run)? else { return mend_here(host, stored).await };
     let mut missing = None;
-    if is_ours {
-        if stored.record.ask.is_none() {
-            let trees = needed(host, stored)?;
-            match carried::make_again(host, &stored.record, trees.clone()).await? {
-                Ok(lost) => return move_here(host, stored, &place, &trees, &lost).await,
-                Err(why) => missing = Some(why),
-            }
-            if may_rest_here(host, stored).await? {
-                return move_here(host, stored, &place, &[], &[]).await;
-            }
+    if is_ours && stored.record.ask.is_none() {
+        let trees = needed(host, stored)?;
+        match carried::make_again(host, &stored.record, trees.clone()).await? {
+            Ok(lost) => return move_here(host, stored, &place, &trees, &lost).await,
+            Err(why) => missing = Some(why),
+        }
+        if may_rest_here(host, stored).await? {
+            return move_here(host, stored, &place, &[], &[]).await;
         }
     }
     let TreePlace { host: machine, directory, .. } = place;
@@ -152,26 +150,32 @@ async fn mend_here(host: &Arc<PluginHost>, stored: &StoredRun) -> fault::Result<
     if stored.record.ask.is_some() {
         return Ok(());
     }
-    let mut trees = needed(host, stored)?;
-    trees.retain(|(number, _)| !host.home.tree_of(run, *number).is_dir());
-    if trees.is_empty() {
-        write_missing_rows(host, stored).await;
-        return Ok(());
+    let (mut made, mut fresh) = (Vec::new(), Vec::new());
+    for tree in needed(host, stored)? {
+        if host.home.tree_of(run, tree.0).is_dir() {
+            continue;
+        }
+        let is_carried = carried::is_carried(&*host.store, run, std::slice::from_ref(&tree))?;
+        if is_carried { made.push(tree) } else { fresh.push(tree) }
     }
-    let batch = match carried::make_again(host, &stored.record, trees).await? {
-        Ok(lost) => {
-            tracing::info!(%run, "a tree of the run was missing, and was made again");
-            carried::put_lost(Batch::new(), host, stored, &lost)?
+    let mut missing = (!fresh.is_empty()).then(|| "the store does not have its files".to_owned());
+    let mut batch = Batch::new();
+    if !made.is_empty() {
+        match carried::make_again(host, &stored.record, made).await? {
+            Ok(lost) => batch = carried::put_lost(batch, host, stored, &lost)?,
+            Err(why) => missing = Some(why),
         }
-        Err(why) => {
-            write_missing_rows(host, stored).await;
-            let text = format!("a tree of the run is missing, and its uncommitted files with it: {why}");
-            tracing::warn!(%run, "{text}");
-            if host.store.is_shared() { carried::put_warning(Batch::new(), host, stored, text)? } else { Batch::new() }
-        }
-    };
+    }
     if !batch.is_empty() {
         host.store.commit(batch).await?;
+    }
+    write_missing_rows(host, stored).await;
+    if let Some(why) = missing {
+        let text = format!("a tree of the run is missing, and its uncommitted files with it: {why}");
+        tracing::warn!(%run, "{text}");
+        if host.store.is_shared() {
+            host.store.commit(carried::put_warning(Batch::new(), host, stored, text)?).await?;
+        }
     }
     Ok(())
 }
