@@ -68,6 +68,30 @@ fn a_run_waits_for_its_machine_where_its_tree_cannot_be_made_and_goes_on_anywher
     assert_eq!(list(&runs, "items")[0]["status"], "completed", "{runs:#}");
 }
 
+#[test]
+fn a_run_goes_on_elsewhere_without_the_commits_that_it_took_back() {
+    let lab = Lab::new(DOER_CONFIG, TWO);
+    let other = two_homes(&lab, &PostgresServer::shared());
+    lab.run(&["run"]).expect(0);
+    let branch = lab.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/longhaul/"]);
+    let range = format!("main..{}", branch.trim());
+    let commits = || -> Vec<String> {
+        lab.git(&["log", "--reverse", "--format=%H", &range]).lines().map(str::to_owned).collect()
+    };
+    let made = commits();
+    let [first, second] = made.as_slice() else { panic!("two commits: {made:?}") };
+    let (repository, clone) = (lab.project().join(".git"), lab.path("clone"));
+    copy(&repository, &clone);
+    lab.run(&["revert", "--to", first]).expect(0);
+    // The other machine fetched the branch before.
+    fs::remove_dir_all(&repository).expect("ours");
+    copy(&clone, &repository);
+    lab.run_at(&other, &["resume"]).expect(0);
+    let rebuilt = commits();
+    assert_eq!((rebuilt.len(), &rebuilt[0]), (2, first));
+    assert_ne!(&rebuilt[1], second);
+}
+
 /// The traces of a run that nothing ends, and the middle one of each of the points.
 fn reference() -> (Outcome, Vec<String>) {
     let lab = Lab::new(DOER_CONFIG, TWO);

@@ -169,6 +169,10 @@ impl Store for QueueStore {
         }
         self.write().await
     }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
 }
 
 #[tokio::test]
@@ -196,4 +200,10 @@ async fn a_run_whose_writer_was_cancelled_is_read_until_its_batch_must_have_been
     lab.put(Table::States, Key::of("r-2"), "c").await;
     lab.check(&["b", "c"], &["r-1", "r-2"]);
     lab.check(&["b", "c"], &[]);
+}
+
+#[test]
+fn a_store_that_tracks_changes_is_shared_as_the_one_below_it_is() {
+    assert!(ChangeTrackingStore::new(Arc::new(QueueStore::default())).0.is_shared());
+    assert!(!ChangeTrackingStore::new(Arc::new(MemoryStore::new())).0.is_shared());
 }
