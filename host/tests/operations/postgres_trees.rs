@@ -23,8 +23,8 @@ const STARTS_MAX: usize = 20;
 fn a_run_whose_machine_dies_goes_on_at_another_one_as_if_it_had_not() {
     let (reference, kills) = reference();
     for kill in kills {
-        let lab = Lab::new(DOER_CONFIG, TWO);
-        let other = two_homes(&lab, &PostgresServer::shared());
+        let (lab, server) = (Lab::new(DOER_CONFIG, TWO), PostgresServer::shared());
+        let other = two_homes(&lab, &server);
         let clone = lab.path("clone");
         copy(&lab.project().join(".git"), &clone);
         killed(&lab, &kill);
@@ -40,8 +40,8 @@ fn a_run_whose_machine_dies_goes_on_at_another_one_as_if_it_had_not() {
 fn a_run_whose_tree_was_removed_gets_the_files_again_that_its_answers_tell_of() {
     let (reference, kills) = reference();
     let kill = &kills[0];
-    let lab = Lab::new(DOER_CONFIG, TWO);
-    let _other = two_homes(&lab, &PostgresServer::shared());
+    let (lab, server) = (Lab::new(DOER_CONFIG, TWO), PostgresServer::shared());
+    let _other = two_homes(&lab, &server);
     killed(&lab, kill);
     forget_trees(&lab);
     ends_alike(&lab, &lab.home(), kill, &reference);
@@ -70,8 +70,8 @@ fn a_run_waits_for_its_machine_where_its_tree_cannot_be_made_and_goes_on_anywher
 
 #[test]
 fn a_run_goes_on_elsewhere_without_the_commits_that_it_took_back() {
-    let lab = Lab::new(DOER_CONFIG, TWO);
-    let other = two_homes(&lab, &PostgresServer::shared());
+    let (lab, server) = (Lab::new(DOER_CONFIG, TWO), PostgresServer::shared());
+    let other = two_homes(&lab, &server);
     lab.run(&["run"]).expect(0);
     let branch = lab.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/longhaul/"]);
     let range = format!("main..{}", branch.trim());

@@ -27,6 +27,8 @@ impl Service {
     pub(super) async fn resume(self: &Arc<Self>, request: &ResumeRun) -> fault::Result<AffectedRun> {
         let (_alone, which) = self.alone(&request.run).await?;
         let record = self.find(&which)?.record;
+        // By its name: a server with another directory may find another run as the newest.
+        let request = &ResumeRun { run: which, ..request.clone() };
         if self.handle(&record.run).is_some() {
             return self.resume_here(request).await;
         }
