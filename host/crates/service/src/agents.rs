@@ -1,7 +1,7 @@
 //! Agents: requests go to the crate that keeps them. An agent that is an ask or a run of a project is
 //! carried out here, where runs are.
 
-use super::workers::RunMoved;
+use super::cluster::RunMoved;
 use super::{AskRequest, RunRef, Service, ServiceOperations};
 use longhaul_agents::{AgentCode, ExecutionResult};
 use longhaul_api::agents::{

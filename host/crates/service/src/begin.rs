@@ -1,8 +1,9 @@
 //! Starting a run: everything that can be refused is refused before there is one.
 
 use super::Service;
+use super::cluster::NoServer;
 use super::keyed_lock::of_directory;
-use super::workers::{Chosen, NoServer};
+use super::workers::Chosen;
 use longhaul_api::runs::{AffectedRun, ResumeRun, RunRef};
 use longhaul_config::tools::mcp::is_wanted;
 use longhaul_config::{Config, PlanAcceptance};

@@ -45,6 +45,7 @@
 //! | `keyed_lock.rs` | locks of runs and projects |
 //! | `trajectories.rs` | trajectories of agents, and their annotations |
 //! | `workers.rs` | the work on runs by several servers |
+//! | `cluster.rs`, `remote_runs.rs` | the servers that share the store, and the runs that workers have |
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -57,6 +58,7 @@ mod backup;
 mod begin;
 mod check;
 mod checkpoints;
+mod cluster;
 mod codes;
 mod cost_sums;
 mod costs;
@@ -78,6 +80,7 @@ mod projects;
 mod proposals;
 mod query;
 mod recheck;
+mod remote_runs;
 mod replay;
 mod reread;
 mod resources;
@@ -119,6 +122,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::JoinSet;
 
+pub use cluster::{Cluster, NoServer};
 pub use codes::{classified, code_of};
 pub use longhaul_api::memory::{MemoryItem, MemoryScope};
 pub use longhaul_api::runs::{
@@ -132,7 +136,6 @@ pub use longhaul_api::trajectories::{Annotation, InvocationEnding, Trajectory, T
 pub use longhaul_run::places::TreesElsewhere;
 pub use served::FollowerGuard;
 pub use watch::watch_here;
-pub use workers::{Cluster, NoServer};
 
 /// The components of a service, for one data directory. The program makes them.
 pub struct ServiceParts {
@@ -200,9 +203,9 @@ pub struct Service {
     naming: tokio::sync::RwLock<()>,
     /// The servers that share the store; none where no other one can.
     cluster: Option<Arc<Cluster>>,
-    leading: workers::Leading,
+    leading: cluster::Leading,
     /// The runs that workers have, while this service leads.
-    remote: Mutex<workers::RemoteRuns>,
+    remote: Mutex<remote_runs::RemoteRuns>,
     /// Held during a look at the workers.
     looking: tokio::sync::Mutex<()>,
     /// Loads plugins, confines them and serves their calls. Dropped last: it holds the lock of the data directory.
@@ -268,7 +271,7 @@ impl Service {
             listeners: listeners::Listeners::default(),
             tokens_removed: tokio::sync::watch::Sender::default(),
             naming: tokio::sync::RwLock::default(),
-            leading: workers::Leading::of(cluster.as_deref()),
+            leading: cluster::Leading::of(cluster.as_deref()),
             cluster,
             remote: Mutex::default(),
             looking: tokio::sync::Mutex::default(),
@@ -295,7 +298,7 @@ impl Service {
             }
             let again = request.run().map(|_| request.clone());
             match (self.perform_here(request).await, again) {
-                (Err(error), Some(again)) if error.is::<workers::RunMoved>() => request = again,
+                (Err(error), Some(again)) if error.is::<cluster::RunMoved>() => request = again,
                 (performed, _) => return performed,
             }
         }
@@ -360,7 +363,7 @@ impl Service {
         long_lock::lock(&self.active)
     }
 
-    fn remote(&self) -> MutexGuard<'_, workers::RemoteRuns> {
+    fn remote(&self) -> MutexGuard<'_, remote_runs::RemoteRuns> {
         self.remote.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

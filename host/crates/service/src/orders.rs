@@ -2,8 +2,8 @@
 //! actor, or, when it has none, into its stored state.
 
 use super::begin::begin;
+use super::cluster::RunMoved;
 use super::keyed_lock::{self, KeyedLockGuard};
-use super::workers::RunMoved;
 use super::{Active, RunRef, Service};
 use longhaul_api::runs::{AffectedRun, ResumeRun};
 use longhaul_checkpoints::{self as checkpoint, SharedServer};

@@ -8,85 +8,26 @@
 //! |---|---|
 //! | `workers/leader.rs` | the calls of the leader, and the runs that it gives away |
 //! | `workers/rounds.rs` | the rounds of the leader: what workers did, and which of them are gone |
-//! | `workers/remote.rs` | the runs of workers, as the leader knows them |
 //! | `workers/worker.rs` | the work of a worker |
 
 mod leader;
-mod remote;
 mod rounds;
 mod worker;
 
-pub use leader::NoServer;
-pub(super) use leader::{Chosen, RunMoved};
-pub(super) use remote::RemoteRuns;
+pub(super) use leader::Chosen;
 
+use super::cluster::{Cluster, ServerCapacity};
 use super::{Service, ServiceOperations};
 use longhaul_api::operations::WorkerOperations;
 use longhaul_api::workers::{ListWorkers, WorkerList, WorkerView};
 use longhaul_config::server::WorkerSettings;
 use longhaul_core::RunId;
-use longhaul_core::capacity::{AdmissionVerdict, Capacity, Need};
+use longhaul_core::capacity::Capacity;
 use longhaul_core::fault;
-use longhaul_core::store::Seats;
 use longhaul_workers::claims;
 use longhaul_workers::worker::WorkerRecord;
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// The servers that share the store of a service, this one among them.
-pub struct Cluster {
-    /// The seats of workers.
-    pub seats: Arc<dyn Seats>,
-    /// The id of the data directory of this server.
-    pub name: String,
-    /// The name of its machine.
-    pub host: String,
-    /// Its address for other servers.
-    pub url: Option<String>,
-    /// `[worker]` of its settings; none: it works on runs while it leads, and at no other time.
-    pub settings: Mutex<Option<WorkerSettings>>,
-    /// The number of its claim on its seat, while it is a worker. None: it leads from the beginning.
-    pub epoch: Option<u64>,
-}
-
-impl Cluster {
-    fn labels(&self) -> BTreeSet<String> {
-        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        settings.iter().flat_map(|settings| settings.labels.iter().cloned()).collect()
-    }
-
-    /// The number of runs that it works on at once; `of_machine` where the settings name none.
-    fn runs_max(&self, of_machine: u32) -> u32 {
-        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        settings.as_ref().and_then(|settings| settings.runs_max).unwrap_or(of_machine)
-    }
-}
-
-/// The room of a machine, with the number of runs of `[worker]`.
-struct ServerCapacity {
-    machine: Arc<dyn Capacity>,
-    cluster: Arc<Cluster>,
-}
-
-impl Capacity for ServerCapacity {
-    fn admit(&self, who: &str, begins: bool, need: Need) -> AdmissionVerdict {
-        self.machine.admit(who, begins, need)
-    }
-
-    fn runs_max(&self) -> u32 {
-        self.cluster.runs_max(self.machine.runs_max())
-    }
-}
-
-/// Whether a service leads. One without other servers does.
-pub(super) struct Leading(AtomicBool);
-
-impl Leading {
-    pub(super) fn of(cluster: Option<&Cluster>) -> Self {
-        Self(AtomicBool::new(cluster.is_none_or(|cluster| cluster.epoch.is_none())))
-    }
-}
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 impl Service {
     /// True for the server that has everything that is no worker's. It stays so.

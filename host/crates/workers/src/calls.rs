@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// A call to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Call {
+pub struct WorkerCall {
     /// The number of the worker's claim on its seat.
     pub epoch: u64,
     /// The run that the operation is about.
@@ -48,7 +48,7 @@ pub fn next_number(before: u64, now_ms: u64) -> u64 {
     before.saturating_add(1).max(now_ms << 20)
 }
 
-impl Call {
+impl WorkerCall {
     /// Adds a call to a worker.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// A server that may take a run: the leader itself, or a worker that is alive.
 #[derive(Clone, Debug, Default)]
-pub struct Candidate {
+pub struct ServerCandidate {
     /// The id of its data directory.
     pub name: String,
     /// Its labels.
@@ -21,7 +21,7 @@ pub struct Candidate {
     pub has_refused: bool,
 }
 
-impl Candidate {
+impl ServerCandidate {
     fn is_fit(&self, needs: &BTreeSet<String>) -> bool {
         needs.is_subset(&self.labels)
     }
@@ -33,7 +33,7 @@ impl Candidate {
 
 /// The result of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum ServerChoice {
     /// The candidate with this place takes the run.
     Takes(usize),
     /// Some have what the run needs, and none has room.
@@ -46,15 +46,18 @@ pub enum Choice {
 /// has to be carried there; then the one with the fewest runs of its project, so that a project with many runs leaves the
 /// others room; then the one with most room, and the first by name.
 #[must_use]
-pub fn choose<'a>(needs: &BTreeSet<String>, candidates: impl Iterator<Item = &'a Candidate> + Clone) -> Choice {
+pub fn choose<'a>(
+    needs: &BTreeSet<String>,
+    candidates: impl Iterator<Item = &'a ServerCandidate> + Clone,
+) -> ServerChoice {
     let fit = || candidates.clone().enumerate().filter(|(_, one)| one.is_fit(needs) && !one.has_refused);
     let best = fit()
         .filter(|(_, one)| one.free() > 0)
         .min_by_key(|(_, one)| (!one.has_trees, one.of_project, std::cmp::Reverse(one.free()), one.name.as_str()));
     match best {
-        Some((at, _)) => Choice::Takes(at),
-        None if fit().next().is_some() => Choice::AllBusy,
-        None => Choice::NoneFits,
+        Some((at, _)) => ServerChoice::Takes(at),
+        None if fit().next().is_some() => ServerChoice::AllBusy,
+        None => ServerChoice::NoneFits,
     }
 }
 
@@ -66,32 +69,32 @@ mod tests {
         of.iter().map(|label| (*label).to_owned()).collect()
     }
 
-    fn candidate(name: &str, runs: u32, of: &[&str]) -> Candidate {
-        Candidate { name: name.to_owned(), labels: labels(of), runs_max: 2, runs, ..Candidate::default() }
+    fn candidate(name: &str, runs: u32, of: &[&str]) -> ServerCandidate {
+        ServerCandidate { name: name.to_owned(), labels: labels(of), runs_max: 2, runs, ..ServerCandidate::default() }
     }
 
     #[test]
     fn a_run_goes_where_its_needs_are_met_and_most_room_is() {
         let all = [candidate("a", 1, &[]), candidate("b", 0, &[]), candidate("c", 0, &["gpu"])];
-        assert_eq!(choose(&labels(&[]), all.iter()), Choice::Takes(1));
-        assert_eq!(choose(&labels(&["gpu"]), all.iter()), Choice::Takes(2));
-        assert_eq!(choose(&labels(&["gpu", "eu"]), all.iter()), Choice::NoneFits);
-        assert_eq!(choose(&labels(&["gpu"]), [candidate("c", 2, &["gpu"])].iter()), Choice::AllBusy);
-        assert_eq!(choose(&labels(&[]), [].iter()), Choice::NoneFits);
+        assert_eq!(choose(&labels(&[]), all.iter()), ServerChoice::Takes(1));
+        assert_eq!(choose(&labels(&["gpu"]), all.iter()), ServerChoice::Takes(2));
+        assert_eq!(choose(&labels(&["gpu", "eu"]), all.iter()), ServerChoice::NoneFits);
+        assert_eq!(choose(&labels(&["gpu"]), [candidate("c", 2, &["gpu"])].iter()), ServerChoice::AllBusy);
+        assert_eq!(choose(&labels(&[]), [].iter()), ServerChoice::NoneFits);
     }
 
     #[test]
     fn trees_count_before_the_project_and_the_project_before_room() {
         let mut all = [candidate("a", 0, &[]), candidate("b", 1, &[]), candidate("c", 1, &[])];
         all[0].of_project = 1;
-        assert_eq!(choose(&labels(&[]), all.iter()), Choice::Takes(1), "the others have none of its project");
+        assert_eq!(choose(&labels(&[]), all.iter()), ServerChoice::Takes(1), "the others have none of its project");
         all[2].has_trees = true;
-        assert_eq!(choose(&labels(&[]), all.iter()), Choice::Takes(2));
+        assert_eq!(choose(&labels(&[]), all.iter()), ServerChoice::Takes(2));
         all[2].runs = 2;
-        assert_eq!(choose(&labels(&[]), all.iter()), Choice::Takes(1), "a full one is not waited for");
+        assert_eq!(choose(&labels(&[]), all.iter()), ServerChoice::Takes(1), "a full one is not waited for");
         for one in &mut all {
             one.has_refused = true;
         }
-        assert_eq!(choose(&labels(&[]), all.iter()), Choice::NoneFits);
+        assert_eq!(choose(&labels(&[]), all.iter()), ServerChoice::NoneFits);
     }
 }

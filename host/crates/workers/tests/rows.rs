@@ -5,7 +5,7 @@ use longhaul_core::RunId;
 use longhaul_core::fault::{Fault, FaultWire};
 use longhaul_core::store::{Batch, Store};
 use longhaul_store::{RedbStore, StoreOptions};
-use longhaul_workers::calls::{self, Call, Reply};
+use longhaul_workers::calls::{self, Reply, WorkerCall};
 use longhaul_workers::claims::{self, Claim};
 use longhaul_workers::worker::WorkerRecord;
 use serde_json::json;
@@ -15,8 +15,8 @@ fn run(name: &str) -> RunId {
     RunId::from_text(name)
 }
 
-fn call(about: &str) -> Call {
-    Call {
+fn call(about: &str) -> WorkerCall {
+    WorkerCall {
         epoch: 3,
         run: run(about),
         operation: OperationCall { name: "pause_run".into(), request: json!({ "run": about }) },
@@ -54,13 +54,13 @@ async fn calls_are_replied_to_in_their_order_and_leave_nothing() {
     assert!(second == first + 1 && calls::next_number(second, 1_001) > second);
     let batch = call("r-2").put(Batch::new(), "a", second).expect("JSON");
     store.commit(call("r-1").put(batch, "a", first).expect("JSON")).await.expect("room");
-    let asked = Call::of_worker(&store, "a").expect("rows");
+    let asked = WorkerCall::of_worker(&store, "a").expect("rows");
     let asked: Vec<_> = asked.iter().map(|(number, call)| (*number, call.run.as_str(), call.epoch)).collect();
     assert_eq!(asked, [(first, "r-1", 3), (second, "r-2", 3)]);
     let failed = Reply::Failed(FaultWire::from(&Fault::conflict("it is over")));
     let batch = Reply::Done(json!(1)).put(Batch::new(), "a", first).expect("JSON");
     store.commit(failed.put(batch, "a", second).expect("JSON")).await.expect("room");
-    assert!(Call::of_worker(&store, "a").expect("rows").is_empty());
+    assert!(WorkerCall::of_worker(&store, "a").expect("rows").is_empty());
     let replies = Reply::of_worker(&store, "a").expect("rows");
     assert!(matches!(&replies[..], [(_, Reply::Done(one)), (_, Reply::Failed(_))] if *one == json!(1)), "{replies:?}");
     let mut batch = Batch::new();

@@ -1,7 +1,8 @@
 //! The calls of the leader to workers, and the runs that it gives away.
 
-use super::remote::{RemoteRun, WorkerEpoch};
-use super::{Cluster, Service};
+use super::Service;
+use crate::cluster::{Cluster, NoServer, RunMoved};
+use crate::remote_runs::{RemoteRun, WorkerEpoch};
 use longhaul_api::operations::{Handling, Operation, OperationCall};
 use longhaul_api::runs::{AffectedRun, ResumeRun, RunRef, RunSubject};
 use longhaul_core::RunId;
@@ -11,8 +12,8 @@ use longhaul_harness::RunStatus;
 use longhaul_records::approvals;
 use longhaul_records::bus::EventBus;
 use longhaul_records::record::{self, RunRecord, StoredRun};
-use longhaul_workers::calls::{Call, Reply};
-use longhaul_workers::choice::{Candidate, Choice, choose};
+use longhaul_workers::calls::{Reply, WorkerCall};
+use longhaul_workers::choice::{ServerCandidate, ServerChoice, choose};
 use longhaul_workers::claims::{self, Claim};
 use longhaul_workers::worker::WorkerRecord;
 use std::collections::BTreeSet;
@@ -28,26 +29,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest wait for a reply. A worker replies, or is evicted, long before: this bounds what nobody thought of.
 const REPLY_MAX: Duration = Duration::from_secs(1_800);
-
-/// No server can take a run now.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "run {run} needs a server with the labels {}, and none that has them can take it; it goes on by itself once one can \
-     (`longhaul workers` shows them){}", .labels.join(", "), .refusals.concat()
-)]
-pub struct NoServer {
-    /// The run.
-    pub run: RunId,
-    /// The labels that it needs.
-    pub labels: Vec<String>,
-    /// The reasons of servers that could not take it a moment ago, each behind a separator and its name.
-    pub refusals: Vec<String>,
-}
-
-/// A worker got the run while a request about it waited for its turn.
-#[derive(Debug, thiserror::Error)]
-#[error("another server has got run {0} just now; try again")]
-pub(crate) struct RunMoved(pub(crate) RunId);
 
 /// The server that is to work on a run.
 pub(crate) enum Chosen {
@@ -118,7 +99,7 @@ impl Service {
         batch: Batch,
     ) -> fault::Result<oneshot::Receiver<Reply>> {
         let (number, reply) = self.remote().call(at, self.now_ms());
-        let call = Call { epoch: at.epoch, run: run.clone(), operation };
+        let call = WorkerCall { epoch: at.epoch, run: run.clone(), operation };
         let sent = match call.put(batch, &at.name, number) {
             Ok(batch) => self.host.store.commit(batch).await.map_err(Fault::from),
             Err(error) => Err(error),
@@ -143,20 +124,20 @@ impl Service {
         let candidates = self.candidates(cluster, record)?;
         let choice = choose(&needs, candidates.iter().map(|(candidate, _)| candidate));
         Ok(match choice {
-            Choice::Takes(at) => match candidates[at].1 {
+            ServerChoice::Takes(at) => match candidates[at].1 {
                 None => Chosen::Here,
                 Some(epoch) => Chosen::Worker(WorkerEpoch { name: candidates[at].0.name.clone(), epoch }),
             },
             // It waits in the queue of this server, which knows no labels.
-            Choice::AllBusy if needs.is_subset(&cluster.labels()) => Chosen::Here,
-            Choice::AllBusy | Choice::NoneFits => nobody(self.refusals(&record.run, &candidates)),
+            ServerChoice::AllBusy if needs.is_subset(&cluster.labels()) => Chosen::Here,
+            ServerChoice::AllBusy | ServerChoice::NoneFits => nobody(self.refusals(&record.run, &candidates)),
         })
     }
 
     /// The reasons of servers that could not take a run a moment ago.
-    fn refusals(&self, run: &RunId, candidates: &[(Candidate, Option<u64>)]) -> Vec<String> {
+    fn refusals(&self, run: &RunId, candidates: &[(ServerCandidate, Option<u64>)]) -> Vec<String> {
         let (remote, now) = (self.remote(), Instant::now());
-        let told = |(one, _): &(Candidate, Option<u64>)| {
+        let told = |(one, _): &(ServerCandidate, Option<u64>)| {
             remote.refusal(run, &one.name, now).map(|why| format!("; `{}` could not: {why}", one.name))
         };
         candidates.iter().filter_map(told).collect()
@@ -180,11 +161,11 @@ impl Service {
     }
 
     /// The servers that may take a run, each worker with the number of its claim on its seat.
-    fn candidates(&self, cluster: &Cluster, record: &RunRecord) -> fault::Result<Vec<(Candidate, Option<u64>)>> {
+    fn candidates(&self, cluster: &Cluster, record: &RunRecord) -> fault::Result<Vec<(ServerCandidate, Option<u64>)>> {
         let store = &*self.host.store;
         let trees = record::tree_place(store, &record.run)?.map(|place| place.id);
         let now = Instant::now();
-        let own = Candidate {
+        let own = ServerCandidate {
             name: cluster.name.clone(),
             labels: cluster.labels(),
             runs_max: self.runs_max(cluster),
@@ -201,7 +182,7 @@ impl Service {
             let remote = self.remote();
             let (runs, of_project) = remote.count(&seat.name, &record.id);
             found.push((
-                Candidate {
+                ServerCandidate {
                     labels: told.labels.clone(),
                     runs_max: told.runs_max,
                     runs,

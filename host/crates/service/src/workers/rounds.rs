@@ -5,14 +5,15 @@
 //! seat. Its claims end then, and its runs are interrupted ones, which the recovery of a server goes on with. Nothing is
 //! decided about a run here.
 
-use super::remote::{RemoteRun, WorkerEpoch};
-use super::{Cluster, Service};
+use super::Service;
+use crate::cluster::Cluster;
+use crate::remote_runs::{RemoteRun, WorkerEpoch};
 use longhaul_core::RunId;
 use longhaul_core::fault;
 use longhaul_core::store::{Batch, Seat};
 use longhaul_records::bus::{BusMessage, EventBus};
 use longhaul_records::record;
-use longhaul_workers::calls::{self, Call, Reply};
+use longhaul_workers::calls::{self, Reply, WorkerCall};
 use longhaul_workers::claims;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -66,8 +67,8 @@ impl Service {
             Reply::of_worker(store, &seat.name)?
                 .into_iter()
                 .for_each(|(number, _)| calls::forget(&mut batch, &seat.name, number));
-            let is_over = |call: &Call| seat.name == cluster.name || call.epoch != seat.epoch;
-            let calls = Call::of_worker(store, &seat.name)?;
+            let is_over = |call: &WorkerCall| seat.name == cluster.name || call.epoch != seat.epoch;
+            let calls = WorkerCall::of_worker(store, &seat.name)?;
             calls
                 .iter()
                 .filter(|(_, call)| is_over(call))
@@ -155,7 +156,7 @@ impl Service {
         let claims = claims::of_worker(store, &at.name)?;
         let ended = claims.iter().filter(|(_, claim)| claim.epoch <= at.epoch);
         ended.for_each(|(run, _)| claims::forget(&mut batch, &at.name, run));
-        let calls = Call::of_worker(store, &at.name)?;
+        let calls = WorkerCall::of_worker(store, &at.name)?;
         let dead = calls.iter().filter(|(_, call)| call.epoch <= at.epoch);
         dead.for_each(|(number, _)| calls::forget(&mut batch, &at.name, *number));
         if !batch.is_empty() {

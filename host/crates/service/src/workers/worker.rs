@@ -4,13 +4,14 @@
 //! the end of its claim, and it carries out nothing about any other run. Whatever it does is proved by its seat: once
 //! that is lost, the store refuses everything, and the process ends.
 
-use super::{Cluster, Service};
+use super::Service;
 use crate::InProcess;
+use crate::cluster::Cluster;
 use longhaul_api::operations::{OTHER_VERSIONS, handler};
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault, FaultWire};
 use longhaul_core::store::Batch;
-use longhaul_workers::calls::{Call, Reply};
+use longhaul_workers::calls::{Reply, WorkerCall};
 use longhaul_workers::claims;
 use longhaul_workers::worker::WorkerRecord;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +45,7 @@ struct Hands {
 
 impl Hands {
     /// Notes a call about a run, and says whether the run is here.
-    fn begin(&mut self, number: u64, call: &Call, is_claimed: bool) -> bool {
+    fn begin(&mut self, number: u64, call: &WorkerCall, is_claimed: bool) -> bool {
         self.calls.insert(number);
         if is_claimed {
             self.runs.entry(call.run.clone()).or_default();
@@ -115,7 +116,7 @@ impl Service {
             *told = Some(record);
         }
         // The runs that are quiet before the calls are read: a call that comes later finds its run gone.
-        for (number, call) in Call::of_worker(store, &worker.name)? {
+        for (number, call) in WorkerCall::of_worker(store, &worker.name)? {
             if call.epoch != worker.epoch || worker.hands().calls.contains(&number) {
                 continue;
             }
@@ -147,8 +148,8 @@ impl Service {
     }
 
     /// Carries out a call, and replies.
-    async fn answer_call(self: &Arc<Self>, worker: &Worker, number: u64, call: Call, is_here: bool) {
-        let Call { run, operation, .. } = call;
+    async fn answer_call(self: &Arc<Self>, worker: &Worker, number: u64, call: WorkerCall, is_here: bool) {
+        let WorkerCall { run, operation, .. } = call;
         // One that ends takes nothing up any more.
         let is_here = is_here && !self.is_closing();
         let reply = if is_here { self.reply_to(&operation.name, operation.request).await } else { Reply::NotHere };
@@ -191,9 +192,9 @@ mod tests {
     use longhaul_api::operations::OperationCall;
     use serde_json::json;
 
-    fn call(run: &str) -> Call {
+    fn call(run: &str) -> WorkerCall {
         let operation = OperationCall { name: "pause_run".into(), request: json!({}) };
-        Call { epoch: 1, run: RunId::from_text(run), operation }
+        WorkerCall { epoch: 1, run: RunId::from_text(run), operation }
     }
 
     #[test]
