@@ -11,9 +11,9 @@
 //! After any error except one of `answer`, every further call gets that error: an invocation that should have ended
 //! executes nothing more.
 //!
-//! What is committed along may have conditions on rows that other processes write too. Where one does not hold, nothing
-//! was written, and all is as before: the caller may look again, and answer or finish with other changes. A condition on
-//! a row of a journal fails only when another process works on the run, which ends this one's work.
+//! Changes that are committed along may have conditions on rows that other processes write too. Where one does not
+//! hold, nothing was written, and all is as before: the caller may look again, and answer or finish with other changes.
+//! A condition on a row of a journal fails only when another process works on the run, which ends this one's work.
 //!
 //! An effect that has to be announced is announced, and begins, only while no other process may take the store over.
 
@@ -116,7 +116,7 @@ struct TakenAnswer {
     /// The rows of the answer.
     ops: Vec<Op>,
     at_ms: u64,
-    /// Whether the journal is within its cap with this answer.
+    /// An error where the journal would pass its cap with this answer.
     within: Result<(), LimitHit>,
 }
 

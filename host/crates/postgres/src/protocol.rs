@@ -167,7 +167,7 @@ struct Holding {
     doubt: Doubt,
 }
 
-/// What is unknown about the present commit.
+/// The doubt about the present commit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doubt {
     Nothing,

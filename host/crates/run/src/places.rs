@@ -32,7 +32,7 @@ pub struct TreesElsewhere {
     pub host: String,
     /// The data directory there.
     pub directory: PathBuf,
-    /// What is missing to make the tree again here, as a clause, if that was tried.
+    /// The missing part that kept the tree from being made again here, as a clause, if that was tried.
     pub missing: Option<String>,
 }
 

@@ -35,7 +35,7 @@ impl Service {
         self.go_on_somewhere(&record, request, || self.resume_here(request)).await
     }
 
-    /// Goes on with a run here. Whoever calls has the run's turn.
+    /// Goes on with a run here. The caller has the run's turn.
     pub(super) async fn resume_here(self: &Arc<Self>, request: &ResumeRun) -> fault::Result<AffectedRun> {
         let ResumeRun { run: which, retry_failing, sessions } = request;
         let (retry_failing, until) = (*retry_failing, StopCondition::sessions(*sessions));
@@ -179,7 +179,7 @@ impl Service {
         self.hand_in(stored, input, Batch::new()).await
     }
 
-    /// Has a run take an input, with what is stored in one transaction with it. Whoever calls has the run's turn.
+    /// Has a run take an input, with what is stored in one transaction with it. The caller has the run's turn.
     pub(super) async fn hand_in(&self, stored: StoredRun, input: Input, also: Batch) -> fault::Result<AffectedRun> {
         let run = stored.record.run.clone();
         if let Some(handle) = self.handle(&run) {

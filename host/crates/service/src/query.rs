@@ -87,7 +87,7 @@ impl Service {
         })
     }
 
-    /// What there is to say of a run because of other servers: who works on it, whom it waits for, or who has its trees.
+    /// The sentence about a run because of other servers: who works on it, whom it waits for, or who has its trees.
     fn of_other_servers(&self, stored: &StoredRun) -> fault::Result<Option<String>> {
         if let Some(told) = self.of_workers(stored)? {
             return Ok(Some(told));

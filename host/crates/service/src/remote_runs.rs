@@ -37,7 +37,7 @@ pub(crate) struct RemoteRuns {
     calls: HashMap<(WorkerEpoch, u64), oneshot::Sender<Reply>>,
     /// The number of the last call.
     number: u64,
-    /// When a worker could not take a run, and why.
+    /// The time and the reason of each refusal of a run by a worker.
     refusals: HashMap<(RunId, String), (Instant, String)>,
     /// The runs that wait because no server could take them.
     waiting: BTreeSet<RunId>,
@@ -124,7 +124,7 @@ impl RemoteRuns {
     /// Takes a reply to whoever waits for it.
     pub(super) fn reply(&mut self, at: &WorkerEpoch, number: u64, reply: Reply) {
         if let Some(waiting) = self.calls.remove(&(at.clone(), number)) {
-            // Whoever asked may have gone.
+            // The caller may have gone.
             let _ = waiting.send(reply);
         }
     }

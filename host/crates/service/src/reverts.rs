@@ -21,7 +21,7 @@ impl Service {
             let _turn = self.locks.take(keyed_lock::of_run(&record)).await;
             let run = record.run;
             if self.is_active(&run) {
-                // Whoever works on it finishes it.
+                // The server that works on it finishes it.
                 continue;
             }
             let finished = match run::places::elsewhere(&self.host, &run) {

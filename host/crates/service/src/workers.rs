@@ -61,7 +61,7 @@ impl Service {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// What this server tells of itself.
+    /// The record of this server, as its row has it.
     fn own_record(&self, cluster: &Cluster, epoch: u64) -> WorkerRecord {
         WorkerRecord {
             epoch,

@@ -1,4 +1,4 @@
-//! What a worker tells of itself. Only the worker writes its row, and only the leader reads it.
+//! The record of a worker. Only the worker writes its row, and only the leader reads it.
 
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::store::{Batch, Key, Store, Table};

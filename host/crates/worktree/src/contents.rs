@@ -123,7 +123,7 @@ struct Collector<'a> {
     root: &'a Root,
     /// The entries of each directory with a difference, but for directories.
     directories: BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, ManifestEntry>>,
-    /// Whether paths are directories.
+    /// True for each path that is a directory.
     looked_up: HashMap<Vec<u8>, bool>,
     contents: Vec<FileContent>,
     lost: Vec<LostFile>,

@@ -280,7 +280,7 @@ struct Walk<'a> {
     paths_bytes: u64,
 }
 
-/// What a walk collects for [`ScanState`].
+/// The findings of a walk, for [`ScanState`].
 #[derive(Default)]
 struct Found {
     items: Vec<Item>,

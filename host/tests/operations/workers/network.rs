@@ -22,7 +22,7 @@ pub enum Means {
 /// The rule of the kernel for each direction: its preference, and the port by which it knows a packet.
 const RULES: [(&str, &str, Cut); 2] = [("10", "dport", Cut::ToServer), ("11", "sport", Cut::ToClient)];
 
-/// What makes the rules of a new namespace: they come before the one for addresses of this machine.
+/// The commands that make the rules of a new namespace, which come before the one for addresses of this machine.
 const BEGIN: &str = "ip link set lo up && ip rule add pref 100 lookup local && ip rule del pref 0";
 
 impl Link {

@@ -113,7 +113,7 @@ fn goal() -> String {
     format!("# Errands\n{features}")
 }
 
-/// What a project tells the receiver by calls that act.
+/// The calls of a project that act, as the receiver heard them.
 fn posts(name: &str) -> BTreeSet<String> {
     let of = |id: &str| (1..=BATCHES).map(|number| format!("{name}-{id}-{number}")).collect::<Vec<_>>();
     FEATURES.into_iter().flat_map(of).collect()

@@ -1,4 +1,4 @@
-//! What a file may say, and what is told of one that is wrong.
+//! The values that a file may have, and the errors for others.
 
 use super::*;
 

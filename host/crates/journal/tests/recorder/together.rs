@@ -208,7 +208,7 @@ async fn after_a_commit_that_failed_nothing_later_becomes_durable() {
     assert_eq!(said(&recorder.ask(call(ReadOnly, "b")).await), "go, attempt 2, repeated");
 }
 
-/// What a commit had taken along was lost with its panic, and the next one left a hole.
+/// The changes that a commit had taken along were lost with its panic, and the next one left a hole.
 #[tokio::test]
 async fn after_a_commit_that_panicked_nothing_later_becomes_durable() {
     for also in [Batch::new(), number(None, "1")] {

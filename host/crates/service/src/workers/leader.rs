@@ -143,7 +143,7 @@ impl Service {
         candidates.iter().filter_map(told).collect()
     }
 
-    /// What there is to say of a run because of workers: which one has it, or that none can.
+    /// The sentence about a run because of workers: which one has it, or that none can.
     pub(crate) fn of_workers(&self, stored: &StoredRun) -> fault::Result<Option<String>> {
         use RunStatus::{New, Planning, Working};
         let record = &stored.record;
@@ -198,7 +198,7 @@ impl Service {
     }
 
     /// Gives a run to a worker, which goes on with it. False where it could not, or is gone: nobody works on the run then.
-    /// Whoever calls has the run's turn.
+    /// The caller has the run's turn.
     async fn give(self: &Arc<Self>, at: &WorkerEpoch, record: &RunRecord, request: &ResumeRun) -> fault::Result<bool> {
         let (service, at, record, request) = (Arc::clone(self), at.clone(), record.clone(), request.clone());
         // In a task of its own: a caller that goes away must leave no claim behind that nobody knows of.
@@ -245,7 +245,7 @@ impl Service {
         Ok(false)
     }
 
-    /// Has a server go on with a run that nobody works on: a worker, or this one by `here`. Whoever calls has the run's
+    /// Has a server go on with a run that nobody works on: a worker, or this one by `here`. The caller has the run's
     /// turn.
     pub(crate) async fn go_on_somewhere<F>(
         self: &Arc<Self>,

@@ -63,7 +63,7 @@ impl Service {
                 let remote = RemoteRun { at: at.clone(), project, bus: EventBus::default(), last, is_claimed: true };
                 self.remote().add(run, remote);
             }
-            // Nobody waits for the replies of another leader's calls.
+            // The callers of another leader are gone with it.
             Reply::of_worker(store, &seat.name)?
                 .into_iter()
                 .for_each(|(number, _)| calls::forget(&mut batch, &seat.name, number));
@@ -105,7 +105,7 @@ impl Service {
             Some(seat) if seat.left_ms == 0 => cluster.seats.evict(seat).await?,
             Some(_) => false,
         };
-        // What it did before counts.
+        // Its commits before the eviction count.
         let commits = seat.map(|seat| seat.commits);
         if is_gone || commits.is_none_or(|commits| self.remote().has_committed(at, commits)) {
             self.hear(at).await?;

@@ -141,7 +141,7 @@ impl Service {
         resting.iter().for_each(|run| claims::forget(&mut batch, &worker.name, run));
         let ended = self.host.store.commit(batch).await;
         if ended.is_ok() {
-            // Where it failed the claims are still there, and the next look ends them.
+            // After a failure the claims are still there, and the next look ends them.
             worker.hands().runs.retain(|run, _| !resting.contains(run));
         }
         Ok(ended?)
@@ -155,7 +155,7 @@ impl Service {
         let reply = if is_here { self.reply_to(&operation.name, operation.request).await } else { Reply::NotHere };
         while let Err(error) = self.store_reply(worker, number, &reply).await {
             if self.leads() || self.host.store.lease_left_ms() == Some(0) {
-                // Nobody waits for it any more.
+                // Its caller has gone.
                 break;
             }
             tracing::warn!(%run, "a reply to the leader is stored again: {error:#}");

@@ -41,7 +41,7 @@ struct State {
 struct Running {
     append: Append,
     packet: Packet,
-    /// What it sees.
+    /// The rows that it sees.
     seen: State,
     there_ms: u64,
 }

@@ -44,7 +44,7 @@ pub(super) enum Value {
     },
 }
 
-/// What a commit does.
+/// The change of a commit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) key: Key,

@@ -1,4 +1,4 @@
-//! What a process does by itself: it claims its seat, renews, looks, commits, and evicts where it is the owner.
+//! The acts of a process by itself: it claims its seat, renews, looks, commits, and evicts where it is the owner.
 
 use super::super::setting::Violation;
 use super::Omitted;
@@ -7,7 +7,7 @@ use super::process::{Phase, Purpose};
 use super::world::World;
 use crate::protocol::{CommitEvent, Input, Proof};
 
-/// What a process does next.
+/// The next act of a process.
 enum Intent {
     Look,
     Commit(Change),

@@ -294,7 +294,7 @@ impl World {
                 self.record.counts.evicted += u64::from(is_evicted);
                 Ok(Outcome::Stands)
             }
-            // Somebody else has the store.
+            // Another process has the store.
             _ => Ok(Outcome::Stands),
         }
     }
