@@ -3,8 +3,10 @@
 
 use longhaul_api::wire::doctor::{CheckResult, CheckState};
 use longhaul_config::{ServerUrl, server};
+use longhaul_core::store::StoreError;
 use longhaul_home::{Home, variable};
-use longhaul_postgres::{PostgresConfig, ServerReport, inspect};
+use longhaul_postgres::{PostgresConfig, ServerReport, inspect, probe_content};
+use std::time::Duration;
 
 /// The difference of the clocks, in milliseconds, that people should know of. Nothing depends on it.
 const SKEW_MS_MAX: u64 = 5_000;
@@ -25,9 +27,24 @@ pub(crate) fn all(home: &Home) -> Vec<CheckResult> {
         Ok(Some(config)) => config,
         Err(error) => return vec![result("database", CheckState::Broken, format!("{error:#}"))],
     };
-    match inspect(&config, &variable) {
+    let mut found = match inspect(&config, &variable) {
         Ok(report) => lines(&config, &report),
         Err(error) => vec![result("database", CheckState::Broken, error.to_string())],
+    };
+    found.extend(content(probe_content(&config, &variable)));
+    found
+}
+
+/// The finding about content outside of the database, which was tried with a small object.
+fn content(probed: Result<Option<(String, Duration)>, StoreError>) -> Option<CheckResult> {
+    const WHAT: &str = "content";
+    match probed {
+        Ok(None) => None,
+        Ok(Some((place, took))) => {
+            let said = format!("{place} takes, gives and deletes an object, in {} ms", took.as_millis());
+            Some(result(WHAT, CheckState::Fine, said))
+        }
+        Err(error) => Some(result(WHAT, CheckState::Broken, error.to_string())),
     }
 }
 
@@ -172,6 +189,19 @@ mod tests {
                 "database holder: process 5 on a with /d works with it, for 7000 ms without renewal; it has 12 commits",
             ]
         );
+    }
+
+    #[test]
+    fn content_outside_of_the_database_has_a_line_where_settings_name_a_place_for_it() {
+        assert!(content(Ok(None)).is_none());
+        let fine = content(Ok(Some(("s3://b/p".to_owned(), Duration::from_millis(41))))).expect("a line");
+        assert_eq!(
+            (fine.state, &*fine.said),
+            (CheckState::Fine, "s3://b/p takes, gives and deletes an object, in 41 ms")
+        );
+        let away = StoreError::Unreachable { path: "s3://b/p".to_owned(), detail: "no answer within 60 s".to_owned() };
+        let broken = content(Err(away)).expect("a line");
+        assert!(broken.state == CheckState::Broken && broken.said.contains("s3://b/p"), "{broken:?}");
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) enum Location {
     /// Its own files.
     Files,
     /// A database.
-    Database(PostgresConfig),
+    Database(Box<PostgresConfig>),
 }
 
 /// The place of the state, by the settings. Refuses settings that the files and the memory of the directory contradict.
@@ -88,7 +88,7 @@ pub(crate) fn location(home: &Home) -> fault::Result<Location> {
             config.schema
         )));
     }
-    Ok(Location::Database(config))
+    Ok(Location::Database(Box::new(config)))
 }
 
 /// The opened store of a data directory.

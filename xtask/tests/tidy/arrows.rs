@@ -181,6 +181,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-security",
         ],
     ),
+    ("longhaul-objects", &["longhaul-core", "longhaul-egress"]),
     ("longhaul-packages", &["longhaul-build", "longhaul-core"]),
     (
         "longhaul-plugins",
@@ -200,7 +201,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-toolbox",
         ],
     ),
-    ("longhaul-postgres", &["longhaul-core"]),
+    ("longhaul-postgres", &["longhaul-core", "longhaul-objects"]),
     (
         "longhaul-preflight",
         &[

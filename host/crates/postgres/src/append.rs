@@ -14,6 +14,7 @@
 //! It also does nothing where the server would acknowledge what it may lose: a setting can be changed under an open
 //! connection.
 
+use crate::blob;
 use crate::error::told;
 use crate::protocol::{Proof, VOID_HEADS};
 use crate::schema::{IS_DURABLE, IS_REPEATABLE, Names, SeatRow, TIMELINE};
@@ -84,10 +85,14 @@ impl<'a> Work<'a> {
     }
 
     /// Takes out content until the rest has at most `bytes_max`, as work of its own. Content may be stored before what
-    /// names it: at worst it is named by nothing.
+    /// names it: at worst it is named by nothing. A marker stays, and is before all other content: it and the state of
+    /// its object change together.
     pub(crate) fn split_content(&mut self, bytes_max: usize) -> Vec<Work<'a>> {
         let mut parts: Vec<Work<'a>> = Vec::new();
         while self.bytes > bytes_max {
+            if self.blob_values.last().is_none_or(|value| blob::marker(value).is_some()) {
+                break;
+            }
             let (Some(digest), Some(value)) = (self.blob_digests.pop(), self.blob_values.pop()) else { break };
             self.bytes -= value.len();
             match parts.last_mut() {

@@ -1,6 +1,7 @@
 //! The table `[store]` of `server.toml`: where the database is, and as whom.
 
 use longhaul_core::store::StoreError;
+use longhaul_objects::ContentConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -55,6 +56,9 @@ pub struct PostgresConfig {
     /// of the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
+    /// Large content outside of the database. Default: none; the database holds all content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<ContentConfig>,
 }
 
 fn default_schema() -> String {
@@ -89,6 +93,7 @@ impl fmt::Debug for PostgresConfig {
             .field("connect_ms_max", &self.connect_ms_max)
             .field("statement_ms_max", &self.statement_ms_max)
             .field("ca_file", &self.ca_file)
+            .field("content", &self.content)
             .finish()
     }
 }
@@ -106,6 +111,7 @@ impl PostgresConfig {
             connect_ms_max: default_connect_ms(),
             statement_ms_max: default_statement_ms(),
             ca_file: None,
+            content: None,
         }
     }
 
@@ -140,7 +146,7 @@ impl PostgresConfig {
                 return wrong(name, value, format!("1 to {} milliseconds", u32::MAX));
             }
         }
-        Ok(())
+        self.content.as_ref().map_or(Ok(()), ContentConfig::check)
     }
 
     /// The address for people: without a password, also where it is invalid for holding one.
@@ -309,6 +315,8 @@ mod tests {
         check(&|config| config.connections_max = 0, "connections_max = 0");
         check(&|config| config.connections_max = 65, "connections_max = 65");
         check(&|config| config.statement_ms_max = 0, "statement_ms_max = 0");
+        check(&|config| config.content = Some(ContentConfig::at("file:///srv/content")), "");
+        check(&|config| config.content = Some(ContentConfig::at("srv/content")), "content.url is no address");
     }
 
     #[test]

@@ -92,6 +92,13 @@ impl Place {
         StoreError::Failed { path: self.0.clone(), detail: detail.into() }
     }
 
+    /// The error for content whose object was condemned before the row that names it came.
+    pub(crate) fn overdue(&self) -> StoreError {
+        self.failed(
+            "its content waited in object storage for longer than content.grace_s, and nothing was written; try again",
+        )
+    }
+
     pub(crate) fn damaged(&self, detail: impl Into<String>) -> StoreError {
         StoreError::Damaged { path: self.0.clone(), detail: detail.into() }
     }

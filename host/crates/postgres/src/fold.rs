@@ -10,6 +10,8 @@
 //! and fails in any case.
 
 use crate::append::Work;
+use crate::blob;
+use crate::outside::{Before, OBJECTS_NO, ObjectChange};
 use crate::schema::{KEY_BYTES_MAX, table_no};
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Op, StoreError, Table};
@@ -40,6 +42,9 @@ pub(crate) struct Folded {
     pub(crate) blobs: BTreeMap<Digest, Vec<u8>>,
     /// Content to remove, for the store itself.
     pub(crate) dead: Vec<Digest>,
+    /// Changes of the rows of objects, for the store itself. Each key is that of one upload, which no other batch changes
+    /// at the same time.
+    pub(crate) objects: Vec<ObjectChange>,
     /// The condition that the batch's own changes break, if those before it hold.
     pub(crate) contradiction: Option<Cell>,
     pub(crate) bytes: usize,
@@ -71,9 +76,16 @@ impl Folded {
     }
 
     /// A batch of the store itself, which removes content.
-    pub(crate) fn removal(dead: Vec<Digest>) -> Self {
+    pub(crate) fn removal(dead: Vec<Digest>, condemned: Vec<ObjectChange>) -> Self {
         let bytes = dead.len() * 32;
-        Self { dead, bytes, ..Self::default() }
+        Self { dead, bytes, ..Self::default() }.with_objects(condemned)
+    }
+
+    /// The same batch with changes of the rows of objects.
+    pub(crate) fn with_objects(mut self, changes: Vec<ObjectChange>) -> Self {
+        self.bytes += changes.iter().map(ObjectChange::bytes).sum::<usize>();
+        self.objects.extend(changes);
+        self
     }
 
     /// False when the batch's own changes break the condition of a change. A condition on a stored value is added.
@@ -123,8 +135,9 @@ pub(crate) fn group<'a>(waiting: impl Iterator<Item = &'a Folded>) -> usize {
     count
 }
 
-/// Batches as the parts of one statement, and the conditions of it, each with the place of its batch.
-pub(crate) fn merge<'a>(batches: &[&'a Folded]) -> (Work<'a>, Vec<(usize, &'a Condition)>) {
+/// Batches as the parts of one statement, and the conditions of it, each with the place of its batch; none for one of
+/// the row of an object.
+pub(crate) fn merge<'a>(batches: &[&'a Folded]) -> (Work<'a>, Vec<(usize, Option<&'a Condition>)>) {
     let mut work = Work::default();
     let mut owners = Vec::new();
     let mut writes: BTreeMap<&Cell, Option<&[u8]>> = BTreeMap::new();
@@ -134,13 +147,18 @@ pub(crate) fn merge<'a>(batches: &[&'a Folded]) -> (Work<'a>, Vec<(usize, &'a Co
             let (table, key) = &condition.cell;
             let expected = condition.expected.as_ref().map(|digest| &digest.as_bytes()[..]);
             work.expect(table_no(*table), key, expected);
-            owners.push((at, condition));
+            owners.push((at, Some(condition)));
         }
         // A batch that contradicts itself writes nothing.
         if folded.contradiction.is_none() {
             writes.extend(folded.writes.iter().map(|(cell, value)| (cell, value.as_deref())));
             blobs.extend(folded.blobs.iter().map(|(digest, bytes)| (digest, bytes.as_slice())));
             folded.dead.iter().for_each(|digest| work.remove_blob(digest.as_bytes()));
+            for change in &folded.objects {
+                if add_object(&mut work, change) {
+                    owners.push((at, None));
+                }
+            }
         }
     }
     for ((table, key), value) in writes {
@@ -149,10 +167,27 @@ pub(crate) fn merge<'a>(batches: &[&'a Folded]) -> (Work<'a>, Vec<(usize, &'a Co
             None => work.delete(table_no(*table), key),
         }
     }
-    for (digest, bytes) in blobs {
+    // Markers first: what goes before a statement that is too large is taken from the end.
+    let is_marker = |(_, bytes): &(&Digest, &[u8])| blob::marker(bytes).is_some();
+    let (markers, others): (Vec<_>, Vec<_>) = blobs.into_iter().partition(is_marker);
+    for (digest, bytes) in markers.into_iter().chain(others) {
         work.put_blob(digest.as_bytes(), bytes);
     }
     (work, owners)
+}
+
+/// Adds the change of an object's row; true: with a condition.
+fn add_object<'a>(work: &mut Work<'a>, change: &'a ObjectChange) -> bool {
+    match &change.after {
+        Some(value) => work.put(OBJECTS_NO, &change.key, value),
+        None => work.delete(OBJECTS_NO, &change.key),
+    }
+    match &change.before {
+        Before::Absent => work.expect(OBJECTS_NO, &change.key, None),
+        Before::Is(digest) => work.expect(OBJECTS_NO, &change.key, Some(&digest.as_bytes()[..])),
+        Before::Any => return false,
+    }
+    true
 }
 
 /// The error for a condition that does not hold.
@@ -180,6 +215,8 @@ fn checked(table: Table, key: &Key) -> Result<&[u8], StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blob::Marker;
+    use crate::outside::{Generation, ObjectKey, ObjectState};
 
     fn key(number: u64) -> Key {
         Key::of("k").number(number)
@@ -245,11 +282,32 @@ mod tests {
             folded(vec![Op::Put(Table::States, key(1), "c".into()), Op::Delete(Table::States, key(2))]),
         );
         let (work, owners) = merge(&[&one, &two]);
-        assert_eq!(owners, [(0, &one.conditions[0])]);
+        assert_eq!(owners, [(0, Some(&one.conditions[0]))]);
         assert_eq!((work.puts(), work.deletes(), work.conditions()), (1, 1, 1));
         let broken = folded(vec![swap(1, "a", "b"), swap(1, "a", "c")]);
         let (work, owners) = merge(&[&broken]);
         assert_eq!((owners.len(), work.puts(), work.conditions()), (1, 0, 1));
+    }
+
+    #[test]
+    fn the_row_of_an_object_changes_with_the_marker_that_names_it_and_both_stay_in_the_statement() {
+        let object = ObjectKey { digest: Digest::of(b"large"), generation: Generation([1; 16]) };
+        let (begun, kept) = (ObjectState::Uploading(5), ObjectState::Kept);
+        let marker = blob::encode_marker(&Marker { length: 9, stored: 9, generation: object.generation });
+        let naming = Batch { ops: vec![Op::Blob(object.digest, marker), Op::Blob(Digest::of(b"b"), vec![0; 99])] };
+        let naming =
+            Folded::of(naming).expect("no keys").with_objects(vec![ObjectChange::from_to(object, begun, kept)]);
+        let (mut work, owners) = merge(&[&naming]);
+        assert_eq!((owners, work.puts(), work.conditions()), (vec![(0, None)], 1, 1));
+        // Whichever digest is the greater one.
+        assert_eq!(work.split_content(1).len(), 1, "the marker stays");
+        let removal = Folded::removal(vec![object.digest], vec![ObjectChange::condemn(object, 7)]);
+        let (work, owners) = merge(&[&removal]);
+        assert_eq!((owners.len(), work.puts(), work.conditions()), (0, 1, 0), "the removal is sure of its row");
+        let over = ObjectChange::forget(object, ObjectState::Condemned(7));
+        let forgotten = Folded::default().with_objects(vec![over]);
+        let (work, owners) = merge(&[&forgotten]);
+        assert_eq!((owners.len(), work.deletes(), work.conditions()), (1, 1, 1));
     }
 
     #[test]

@@ -26,6 +26,9 @@
 //! | `commits.rs` | the number of commits, for whoever remembers it |
 //! | `read.rs` | connections for reads, and evictions |
 //! | `blob.rs` | the storage format of content |
+//! | `outside.rs` | the rows about objects outside of the database |
+//! | `content.rs` | content wherever it is: in its row, or in the object that the row names |
+//! | `storing.rs` | content on its way into the store and out of it |
 //! | `maintain.rs` | reading everything, removal of unreferenced content |
 //! | `counts.rs` | the counts of renewals, commits and refusals, for metrics |
 //! | `report.rs` | the state of a server for the doctor |
@@ -43,23 +46,27 @@ mod clock;
 mod commits;
 mod config;
 mod connect;
+mod content;
 mod counts;
 mod error;
 mod fold;
 mod lease;
 mod maintain;
 mod opening;
+mod outside;
 mod postgres_store;
 mod protocol;
 mod read;
 mod report;
 mod schema;
+mod storing;
 mod writer;
 
 pub use commits::CommitCount;
 pub use config::PostgresConfig;
 pub use lease::{Holder, LeaseLost, Waiting};
 pub use longhaul_core::crash::CrashHook;
+pub use longhaul_objects::ContentConfig;
 pub use postgres_store::{PostgresOptions, PostgresStore, Promotion};
-pub use report::{ServerReport, inspect};
+pub use report::{ServerReport, inspect, probe_content};
 pub use schema::{FORMAT, KEY_BYTES_MAX};

@@ -1,16 +1,19 @@
-//! An operator's operations on the whole store while it is in use: read all of it, find unreferenced content.
+//! An operator's operations on the whole store while it is in use: read all of it, find unreferenced content and
+//! objects that are over.
 //!
 //! Both go through the store in pages, so that no statement takes long and little is in memory. The caller keeps
 //! writers out while content is looked for: a writer that found content must still have it when it names it.
 
 use crate::background::Background;
 use crate::blob;
-use crate::connect::Server;
-use crate::read::{Reader, Start};
+use crate::content::Contents;
+use crate::outside::{ObjectChange, ObjectKey, ObjectState};
+use crate::read::{Reader, Start, StoredContent};
 use longhaul_core::Digest;
 use longhaul_core::store::{CollectedContent, Names, ReadTotals, Row, StoreError, Table};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Rows of a page.
 const PAGE_ROWS: usize = 256;
@@ -25,7 +28,8 @@ const PAGE_BYTES_MAX: usize = 8 << 20;
 const NAMING: usize = 256;
 
 /// Reads every row and every content, and compares each content with its digest.
-pub(crate) async fn read_all(reader: &Reader, server: &Server) -> Result<ReadTotals, StoreError> {
+pub(crate) async fn read_all(contents: &Contents) -> Result<ReadTotals, StoreError> {
+    let reader = &*contents.reader;
     let mut read = ReadTotals::default();
     for table in Table::ALL {
         let mut next = Some(Start::At(Vec::new()));
@@ -38,25 +42,26 @@ pub(crate) async fn read_all(reader: &Reader, server: &Server) -> Result<ReadTot
     let mut after = None;
     loop {
         let digests = reader.digests(after, PAGE_DIGESTS).await?;
-        let Some((last, _)) = digests.last() else { return Ok(read) };
-        after = Some(*last);
+        let Some(last) = digests.last() else { return Ok(read) };
+        after = Some(last.digest);
         for some in portions(&digests) {
-            for (digest, value) in reader.contents(some).await? {
+            for (digest, value) in contents.get_all(some).await? {
                 read.count(digest.as_bytes().len() + value.len());
-                blob::decode(&digest, &value).map_err(|detail| server.place.damaged(detail))?;
+                blob::decode(&digest, &value).map_err(|detail| contents.server.place.damaged(detail))?;
             }
         }
     }
 }
 
-/// The digests of content that neither a row nor referenced content names, and the totals. Runs on the caller's task,
-/// where `names` lives, and reads on the store's thread.
+/// The content that neither a row nor referenced content names, and the totals. Runs on the caller's task, where `names`
+/// lives, and reads on the store's thread.
 pub(crate) async fn unreferenced(
     background: &Background,
-    reader: &Arc<Reader>,
-    server: &Server,
+    contents: &Arc<Contents>,
     names: &Names,
-) -> Result<(Vec<Digest>, CollectedContent), StoreError> {
+) -> Result<(Vec<StoredContent>, CollectedContent), StoreError> {
+    let reader = &contents.reader;
+    let server = &contents.server;
     let ended = || server.place.failed("its thread ended");
     let mut living = Living { names, found: BTreeSet::new(), unread: Vec::new() };
     for table in Table::ALL {
@@ -79,8 +84,8 @@ pub(crate) async fn unreferenced(
         // Some texts look like a digest and are none of content here.
         let lengths = there(background, async move { asked.lengths(some).await }).await;
         for some in portions(&lengths.ok_or_else(ended)??) {
-            let reader = Arc::clone(reader);
-            let read = there(background, async move { reader.contents(some).await }).await;
+            let contents = Arc::clone(contents);
+            let read = there(background, async move { contents.get_all(some).await }).await;
             for (digest, value) in read.ok_or_else(ended)?? {
                 living.name(&blob::decode(&digest, &value).map_err(|detail| server.place.damaged(detail))?);
             }
@@ -91,18 +96,61 @@ pub(crate) async fn unreferenced(
         let reader = Arc::clone(reader);
         let read = there(background, async move { reader.digests(after, PAGE_DIGESTS).await }).await;
         let digests = read.ok_or_else(ended)??;
-        let Some((last, _)) = digests.last() else { return Ok((dead, collected)) };
-        after = Some(*last);
-        for (digest, bytes) in digests {
-            if living.found.contains(&digest) {
+        let Some(last) = digests.last() else { return Ok((dead, collected)) };
+        after = Some(last.digest);
+        for content in digests {
+            if living.found.contains(&content.digest) {
                 collected.kept += 1;
             } else {
                 collected.removed += 1;
-                collected.bytes += bytes as u64;
-                dead.push(digest);
+                collected.bytes += content.bytes as u64;
+                dead.push(content);
             }
         }
     }
+}
+
+/// A step of an object towards its end.
+pub(crate) enum Step {
+    /// Its row changes, unless a writer changed it meanwhile.
+    Condemn(ObjectChange),
+    /// It is deleted, and its row goes then.
+    Delete(ObjectKey, ObjectChange),
+}
+
+/// The next steps of objects that nothing names, after a row, and where the next ones begin. Nobody else may condemn
+/// objects meanwhile; writers may add and keep some.
+pub(crate) async fn object_steps(
+    contents: &Contents,
+    after: Vec<u8>,
+    grace: Duration,
+) -> Result<(Vec<Step>, Option<Vec<u8>>), StoreError> {
+    let now_ms = contents.reader.now_ms().await?;
+    let rows = contents.reader.objects(after, PAGE_ROWS).await?;
+    let next = rows.last().filter(|_| rows.len() == PAGE_ROWS).map(|(key, _)| key.clone());
+    let states = rows.iter().map(|(key, value)| ObjectKey::of_row(key).zip(ObjectState::of_row(value)));
+    let states: Option<Vec<(ObjectKey, ObjectState)>> = states.collect();
+    let states = states.ok_or_else(|| contents.server.place.damaged("a row about an object makes no sense"))?;
+    // Read after the states: a row that names an object came in the statement that keeps it.
+    let digests = states.iter().map(|(object, _)| object.digest).collect();
+    let stored = contents.reader.lengths(digests).await?;
+    let is_named = |object: &ObjectKey| {
+        let row = stored.iter().find(|content| content.digest == object.digest);
+        row.is_some_and(|content| content.outside == Some(object.generation))
+    };
+    let condemned = ObjectState::Condemned(now_ms);
+    let steps = states.into_iter().filter_map(|(object, state)| match state {
+        ObjectState::Condemned(_) if state.is_over(now_ms, grace) => {
+            Some(Step::Delete(object, ObjectChange::forget(object, state)))
+        }
+        ObjectState::Uploading(_) if state.is_over(now_ms, grace) => {
+            Some(Step::Condemn(ObjectChange::from_to(object, state, condemned)))
+        }
+        // Of two writers of the same content one came later, and the row names the other one's object.
+        ObjectState::Kept if !is_named(&object) => Some(Step::Condemn(ObjectChange::from_to(object, state, condemned))),
+        ObjectState::Uploading(_) | ObjectState::Kept | ObjectState::Condemned(_) => None,
+    });
+    Ok((steps.collect(), next))
 }
 
 /// The digests that rows and content name.
@@ -131,10 +179,10 @@ async fn page(reader: &Reader, table: Table, start: Start) -> Result<(Vec<Row>, 
 }
 
 /// Digests in portions whose contents are read at once.
-fn portions(digests: &[(Digest, usize)]) -> Vec<Vec<Digest>> {
+fn portions(contents: &[StoredContent]) -> Vec<Vec<Digest>> {
     let mut portions: Vec<Vec<Digest>> = Vec::new();
     let mut bytes = usize::MAX;
-    for (digest, length) in digests {
+    for StoredContent { digest, bytes: length, .. } in contents {
         bytes = bytes.saturating_add(*length);
         match portions.last_mut() {
             Some(last) if bytes <= PAGE_BYTES_MAX => last.push(*digest),
@@ -162,8 +210,9 @@ mod tests {
     #[test]
     fn contents_are_read_in_portions_and_a_large_one_alone() {
         let digests = [3, 4, PAGE_BYTES_MAX + 1, 5, PAGE_BYTES_MAX - 5, 1];
-        let digests: Vec<(Digest, usize)> =
-            digests.iter().map(|length| (Digest::of(&length.to_le_bytes()), *length)).collect();
+        let stored =
+            |bytes: &usize| StoredContent { digest: Digest::of(&bytes.to_le_bytes()), bytes: *bytes, outside: None };
+        let digests: Vec<StoredContent> = digests.iter().map(stored).collect();
         let found: Vec<usize> = portions(&digests).iter().map(Vec::len).collect();
         assert_eq!(found, [2, 1, 2, 1]);
         assert_eq!(portions(&digests).concat().len(), digests.len());

@@ -8,6 +8,7 @@ use crate::background::Background;
 use crate::clock::jitter;
 use crate::config::PostgresConfig;
 use crate::connect::{Connection, Facts, Server};
+use crate::content::Objects;
 use crate::error::Trouble;
 use crate::lease::{Claim, Claimed, Holder, Lease, OnLost, Waiting};
 use crate::schema::{FORMAT, Names, SeatRow, newer};
@@ -27,6 +28,7 @@ pub(crate) struct Opening {
     lease: Arc<Lease>,
     holder: Holder,
     connections_max: u32,
+    objects: Option<Objects>,
     background: Background,
 }
 
@@ -40,6 +42,8 @@ pub(crate) struct Opened {
     /// The connection of the claim, for commits.
     pub(crate) connection: Connection,
     pub(crate) connections_max: u32,
+    /// Objects outside of the database, where settings name a place for them.
+    pub(crate) objects: Option<Objects>,
     pub(crate) background: Background,
 }
 
@@ -105,8 +109,9 @@ impl Opening {
         let server = Arc::new(Server::of(config, variable)?);
         let lease = Arc::new(Lease::new(&server, &seat, Arc::clone(on_lost))?);
         let background = Background::start().map_err(|why| server.place.failed(format!("no thread: {why}")))?;
+        let objects = config.content.as_ref().map(|content| Objects::open(content, variable)).transpose()?;
         let (holder, connections_max) = (holder.clone(), config.connections_max);
-        Ok(Self { server, names, seat, lease, holder, connections_max, background })
+        Ok(Self { server, names, seat, lease, holder, connections_max, objects, background })
     }
 
     /// Tries to claim the row. `was_held`: there was a store, so that none is made.
@@ -124,8 +129,8 @@ impl Opening {
     }
 
     fn opened(self, (claim, connection): Owned) -> Opened {
-        let Self { server, names, seat, lease, holder: _, connections_max, background } = self;
-        Opened { server, names, seat, lease, claim, connection, connections_max, background }
+        let Self { server, names, seat, lease, holder: _, connections_max, objects, background } = self;
+        Opened { server, names, seat, lease, claim, connection, connections_max, objects, background }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::blob;
 use crate::commits::CommitCount;
 use crate::config::{PostgresConfig, refused};
 use crate::connect::Server;
+use crate::content::{Contents, Encoded};
 use crate::fold::Folded;
 use crate::lease::{Holder, Lease, LeaseLost, Waiting};
 use crate::maintain;
@@ -15,7 +16,7 @@ use crate::writer::{Job, WriteGuard, Writer};
 use longhaul_core::Digest;
 use longhaul_core::crash::CrashHook;
 use longhaul_core::store::{
-    Batch, CollectedContent, Key, Names, Op, ReadTotals, Row, Seat, Seats, Store, StoreError, StoreMetrics, Table,
+    Batch, CollectedContent, Key, Names, ReadTotals, Row, Seat, Seats, Store, StoreError, StoreMetrics, Table,
 };
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -26,16 +27,6 @@ use tokio::time::{Instant, timeout};
 
 /// Batches that wait for the writer; a further one waits for its place.
 const QUEUE_BATCHES_MAX: usize = 1_024;
-
-/// Content from this length, in bytes, is compressed on a thread for blocking work: 64 KiB take zstd about 0.2 ms,
-/// which other tasks on the same thread do not notice.
-const ENCODE_INLINE_BYTES_MAX: usize = 64 << 10;
-
-/// Content from this length, in bytes, is looked for before it is sent: a question costs a way to the server and back.
-const KNOWN_BYTES_MIN: usize = 32 << 10;
-
-/// Contents that are removed by one statement.
-const REMOVED_MAX: usize = 4_096;
 
 /// The options of a store.
 #[derive(Clone)]
@@ -61,9 +52,10 @@ pub struct Promotion {
 /// The store in a database, which this process owns, or has a worker's seat in. Dropping it finishes the queue and
 /// gives the row back.
 pub struct PostgresStore {
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
     lease: Arc<Lease>,
     reader: Arc<Reader>,
+    pub(crate) contents: Arc<Contents>,
     places: Arc<Semaphore>,
     /// Held by every writer, and exclusively while content is removed.
     writing: Arc<RwLock<()>>,
@@ -136,7 +128,7 @@ impl PostgresStore {
     }
 
     fn of(opened: Opened, crash_hook: Option<CrashHook>) -> Self {
-        let Opened { server, names, seat, lease, claim, connection, connections_max, background } = opened;
+        let Opened { server, names, seat, lease, claim, connection, connections_max, objects, background } = opened;
         let promotion = claim.promoted_from.map(|from| Promotion { from, to: claim.proof.timeline });
         if let Some(Promotion { from, to }) = promotion {
             tracing::warn!(from, to, "the server was promoted since the last claim, and may lack the last commits");
@@ -148,10 +140,13 @@ impl PostgresStore {
         let writer = background.spawn(writer.serve(jobs));
         let keeper = background.spawn(Arc::clone(&lease).keep(None));
         let reader = Arc::new(Reader::new(&server, &lease, &names, connections_max));
+        let (of_contents, to_read) = (Arc::clone(&server), Arc::clone(&reader));
+        let contents = Arc::new(Contents { server: of_contents, reader: to_read, objects });
         Self {
             server,
             lease,
             reader,
+            contents,
             places: Arc::new(Semaphore::new(QUEUE_BATCHES_MAX)),
             writing: Arc::default(),
             queue: Some(queue),
@@ -213,48 +208,8 @@ impl PostgresStore {
         self.commits.clone()
     }
 
-    /// Leaves out existing content, and encodes the rest.
-    ///
-    /// Content that is there when it is looked for is there when the batch is written. The lock of all writers keeps a
-    /// removal of this process away meanwhile, and a worker removes none. The removal of the owner is no danger to the
-    /// batch of a worker: it begins only while no run is claimed by one, and ends before any is given away, and what
-    /// workers commit without a run names no content.
-    async fn encode(&self, batch: Batch) -> Result<Batch, StoreError> {
-        let large = batch.ops.iter().filter_map(|op| match op {
-            Op::Blob(digest, content) if content.len() >= KNOWN_BYTES_MIN => Some(*digest),
-            _ => None,
-        });
-        let large: Vec<Digest> = large.collect();
-        let known = if large.is_empty() { Vec::new() } else { self.known(large).await? };
-        let mut encoded = Batch::new();
-        for op in batch.ops {
-            match op {
-                Op::Blob(digest, _) if known.contains(&digest) => {}
-                Op::Blob(digest, content) => encoded.push(Op::Blob(digest, self.encode_blob(digest, content).await?)),
-                op => encoded.push(op),
-            }
-        }
-        Ok(encoded)
-    }
-
-    async fn encode_blob(&self, digest: Digest, content: Vec<u8>) -> Result<Vec<u8>, StoreError> {
-        debug_assert_eq!(Digest::of(&content), digest, "content is kept under its own digest");
-        let value = match tokio::runtime::Handle::try_current() {
-            Ok(runtime) if content.len() > ENCODE_INLINE_BYTES_MAX => {
-                let encoded = runtime.spawn_blocking(move || blob::encode(&content)).await;
-                encoded.map_err(|stopped| self.server.place.failed(stopped.to_string()))?
-            }
-            _ => blob::encode(&content),
-        };
-        value.map_err(|why| self.server.place.failed(why))
-    }
-
-    async fn known(&self, digests: Vec<Digest>) -> Result<Vec<Digest>, StoreError> {
-        self.ask(|reader| async move { reader.known(digests).await }).await
-    }
-
     /// Hands a batch to the writer and waits for its verdict.
-    async fn send(&self, folded: Folded, writing: WriteGuard) -> Result<(), StoreError> {
+    pub(crate) async fn send(&self, folded: Folded, writing: WriteGuard) -> Result<(), StoreError> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| self.ended())?;
         let (done, outcome) = oneshot::channel();
         let job = Job { folded, since: Instant::now(), done, place, writing };
@@ -272,7 +227,7 @@ impl PostgresStore {
     }
 
     /// Waits for a read on the caller's task.
-    async fn ask<T, F>(&self, what: impl FnOnce(Arc<Reader>) -> F) -> Result<T, StoreError>
+    pub(crate) async fn ask<T, F>(&self, what: impl FnOnce(Arc<Reader>) -> F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
@@ -314,8 +269,8 @@ impl Store for PostgresStore {
     }
 
     fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        let asked = *digest;
-        let stored = self.read(move |reader| async move { reader.blob(asked).await })?;
+        let (asked, contents) = (*digest, Arc::clone(&self.contents));
+        let stored = self.read(move |_| async move { contents.get(asked).await })?;
         let content = stored.map(|stored| blob::decode(digest, &stored)).transpose();
         content.map_err(|detail| self.server.place.damaged(detail))
     }
@@ -325,8 +280,8 @@ impl Store for PostgresStore {
     }
 
     fn read_all(&self) -> Result<ReadTotals, StoreError> {
-        let server = Arc::clone(&self.server);
-        self.read(move |reader| async move { maintain::read_all(&reader, &server).await })
+        let contents = Arc::clone(&self.contents);
+        self.read(move |_| async move { maintain::read_all(&contents).await })
     }
 
     async fn collect(&self, names: &Names, dry_run: bool) -> Result<CollectedContent, StoreError> {
@@ -337,11 +292,12 @@ impl Store for PostgresStore {
             ));
         }
         let alone: WriteGuard = Arc::new(Arc::clone(&self.writing).write_owned().await);
-        let (dead, collected) = maintain::unreferenced(&self.background, &self.reader, &self.server, names).await?;
+        let (dead, collected) = maintain::unreferenced(&self.background, &self.contents, names).await?;
         if !dry_run {
-            for some in dead.chunks(REMOVED_MAX) {
-                self.send(Folded::removal(some.to_vec()), Arc::clone(&alone)).await?;
-            }
+            self.remove(&dead, &alone).await?;
+            // What is over is named by nothing, whatever others write.
+            drop(alone);
+            self.delete_objects().await?;
         }
         Ok(collected)
     }
@@ -351,12 +307,12 @@ impl Store for PostgresStore {
         // Held from before the check for existing content until the batch is written, by the writer where the caller is
         // cancelled meanwhile.
         let writing: WriteGuard = Arc::new(Arc::clone(&self.writing).read_owned().await);
-        let batch = self.encode(batch).await?;
+        let Encoded { batch, objects } = self.encode(batch, &writing).await?;
         if batch.is_empty() {
             return Ok(());
         }
         tracing::trace!(ops = batch.ops.len(), "store.commit");
-        self.send(Folded::of(batch)?, writing).await
+        self.send(Folded::of(batch)?.with_objects(objects), writing).await
     }
 
     fn lease_left_ms(&self) -> Option<u64> {

@@ -11,10 +11,12 @@
 //! that is in use, and an eviction that a promotion loses takes nothing back: a claim from before the promotion proves
 //! a timeline that is no longer the server's.
 
+use crate::blob::{self, MARKER_BYTES};
 use crate::clock::jitter;
 use crate::connect::{Connection, Server};
 use crate::error::Trouble;
 use crate::lease::Lease;
+use crate::outside::{Generation, OBJECTS_NO};
 use crate::schema::{Names, TIMELINE, table_no};
 use longhaul_core::Digest;
 use longhaul_core::store::{Row, Seat, StoreError, Table};
@@ -53,8 +55,19 @@ struct Statements {
     lengths: String,
     digests: String,
     contents: String,
+    now: &'static str,
     seats: String,
     evict: String,
+}
+
+/// Content, and what its row tells of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredContent {
+    pub(crate) digest: Digest,
+    /// The length of the encoded content, wherever it is, in bytes.
+    pub(crate) bytes: usize,
+    /// The upload of the object that the row names; none where the row has the content.
+    pub(crate) outside: Option<Generation>,
 }
 
 /// Where a scan begins.
@@ -84,12 +97,15 @@ impl Statements {
             blob: format!("SELECT bytes FROM {blob} WHERE digest = $1"),
             known: format!("SELECT digest FROM {blob} WHERE digest = ANY($1)"),
             lengths: format!(
-                "SELECT digest, octet_length(bytes)::bigint FROM {blob} WHERE digest = ANY($1) ORDER BY digest"
+                "SELECT digest, octet_length(bytes)::bigint, substr(bytes, 1, {MARKER_BYTES}) FROM {blob} \
+                 WHERE digest = ANY($1) ORDER BY digest"
             ),
             digests: format!(
-                "SELECT digest, octet_length(bytes)::bigint FROM {blob} WHERE digest > $1 ORDER BY digest LIMIT $2"
+                "SELECT digest, octet_length(bytes)::bigint, substr(bytes, 1, {MARKER_BYTES}) FROM {blob} \
+                 WHERE digest > $1 ORDER BY digest LIMIT $2"
             ),
             contents: format!("SELECT digest, bytes FROM {blob} WHERE digest = ANY($1) ORDER BY digest"),
+            now: "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
             seats: format!(
                 "SELECT name, epoch, holder, greatest(0, coalesce(ceil(extract(epoch FROM \
                  lease_until - clock_timestamp()) * 1000), 0))::bigint, head FROM {worker} ORDER BY name COLLATE \"C\""
@@ -135,8 +151,8 @@ impl Reader {
         limit: usize,
     ) -> Result<Vec<Row>, StoreError> {
         match &start {
-            Start::At(key) => self.scan(&self.statements.from, table, key, end, limit).await,
-            Start::After(key) => self.scan(&self.statements.after, table, key, end, limit).await,
+            Start::At(key) => self.scan(&self.statements.from, table_no(table), key, end, limit).await,
+            Start::After(key) => self.scan(&self.statements.after, table_no(table), key, end, limit).await,
         }
     }
 
@@ -148,7 +164,7 @@ impl Reader {
         end: Option<Vec<u8>>,
         limit: usize,
     ) -> Result<Vec<Row>, StoreError> {
-        self.scan(&self.statements.back, table, &start, end, limit).await
+        self.scan(&self.statements.back, table_no(table), &start, end, limit).await
     }
 
     /// Content as it is stored.
@@ -164,18 +180,30 @@ impl Reader {
         rows.iter().map(|row| self.digest(self.column(row, 0)?)).collect()
     }
 
-    /// The digests that have content, in order, with their stored lengths in bytes.
-    pub(crate) async fn lengths(&self, digests: Vec<Digest>) -> Result<Vec<(Digest, usize)>, StoreError> {
-        let asked: Vec<&[u8]> = digests.iter().map(|digest| &digest.as_bytes()[..]).collect();
-        let rows = self.rows(&self.statements.lengths, &[(&asked, Type::BYTEA_ARRAY)]).await?;
-        rows.iter().map(|row| self.length(row)).collect()
+    /// The rows about objects after a key, in order.
+    pub(crate) async fn objects(&self, after: Vec<u8>, limit: usize) -> Result<Vec<Row>, StoreError> {
+        self.scan(&self.statements.after, OBJECTS_NO, &after, None, limit).await
     }
 
-    /// The digests of content after one, in order, with their stored lengths in bytes.
-    pub(crate) async fn digests(&self, after: Option<Digest>, limit: i64) -> Result<Vec<(Digest, usize)>, StoreError> {
+    /// The time of the database, in milliseconds since 1970.
+    pub(crate) async fn now_ms(&self) -> Result<u64, StoreError> {
+        let rows = self.rows(self.statements.now, &[]).await?;
+        let now: Option<i64> = rows.first().map(|row| self.column(row, 0)).transpose()?;
+        Ok(now.and_then(|now| u64::try_from(now).ok()).unwrap_or(0))
+    }
+
+    /// What is stored of the digests that have content, in order.
+    pub(crate) async fn lengths(&self, digests: Vec<Digest>) -> Result<Vec<StoredContent>, StoreError> {
+        let asked: Vec<&[u8]> = digests.iter().map(|digest| &digest.as_bytes()[..]).collect();
+        let rows = self.rows(&self.statements.lengths, &[(&asked, Type::BYTEA_ARRAY)]).await?;
+        rows.iter().map(|row| self.stored(row)).collect()
+    }
+
+    /// What is stored of the digests after one, in order.
+    pub(crate) async fn digests(&self, after: Option<Digest>, limit: i64) -> Result<Vec<StoredContent>, StoreError> {
         let after = after.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default();
         let rows = self.rows(&self.statements.digests, &[(&after, Type::BYTEA), (&limit, Type::INT8)]).await?;
-        rows.iter().map(|row| self.length(row)).collect()
+        rows.iter().map(|row| self.stored(row)).collect()
     }
 
     /// Contents as they are stored, in the order of their digests.
@@ -208,14 +236,14 @@ impl Reader {
     async fn scan(
         &self,
         text: &str,
-        table: Table,
+        table: i16,
         start: &[u8],
         end: Option<Vec<u8>>,
         limit: usize,
     ) -> Result<Vec<Row>, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let params: [Param<'_>; 4] =
-            [(&table_no(table), Type::INT2), (&start, Type::BYTEA), (&end, Type::BYTEA), (&limit, Type::INT8)];
+            [(&table, Type::INT2), (&start, Type::BYTEA), (&end, Type::BYTEA), (&limit, Type::INT8)];
         let rows = self.rows(text, &params).await?;
         rows.iter().map(|row| Ok((self.column(row, 0)?, self.column(row, 1)?))).collect()
     }
@@ -323,9 +351,16 @@ impl Reader {
         row.try_get(at).map_err(|error| self.server.place.trouble(&error).into_error())
     }
 
-    fn length(&self, row: &tokio_postgres::Row) -> Result<(Digest, usize), StoreError> {
-        let length: i64 = self.column(row, 1)?;
-        Ok((self.digest(self.column(row, 0)?)?, usize::try_from(length).unwrap_or(usize::MAX)))
+    fn stored(&self, row: &tokio_postgres::Row) -> Result<StoredContent, StoreError> {
+        let (length, start): (i64, &[u8]) = (self.column(row, 1)?, self.column(row, 2)?);
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        // A longer value that begins as a marker is none.
+        let marker = (length == MARKER_BYTES).then(|| blob::marker(start)).flatten();
+        Ok(StoredContent {
+            digest: self.digest(self.column(row, 0)?)?,
+            bytes: marker.map_or(length, |marker| marker.stored),
+            outside: marker.map(|marker| marker.generation),
+        })
     }
 
     fn seat(&self, row: &tokio_postgres::Row) -> Result<Seat, StoreError> {

@@ -8,6 +8,7 @@ use crate::connect::{Connection, Facts, Server};
 use crate::error::Trouble;
 use crate::schema::{FORMAT, HELD_URL, Names, TIMELINE};
 use longhaul_core::store::StoreError;
+use longhaul_objects::ObjectClient;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -79,6 +80,25 @@ pub fn inspect(config: &PostgresConfig, variable: &dyn Fn(&str) -> Option<String
     let ended = server.place.failed("its thread ended");
     let background = Background::start().map_err(|why| server.place.failed(format!("no thread: {why}")))?;
     background.wait(async move { ask(&server, &names).await }).unwrap_or(Err(ended))
+}
+
+/// Puts, gets and deletes a small object at the place of content outside of the database; returns that place and the time
+/// that it took. None where settings name no place.
+///
+/// # Errors
+/// [`StoreError::Refused`] for invalid settings and missing rights, [`StoreError::Full`], and
+/// [`StoreError::Unreachable`].
+pub fn probe_content(
+    config: &PostgresConfig,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<(String, Duration)>, StoreError> {
+    let Some(content) = &config.content else { return Ok(None) };
+    let objects = ObjectClient::open(content, variable)?;
+    let failed = |detail: String| StoreError::Failed { path: content.url.clone(), detail };
+    let background = Background::start().map_err(|why| failed(format!("no thread: {why}")))?;
+    let probed = background.wait(async move { objects.probe().await });
+    let took = probed.unwrap_or_else(|| Err(failed("its thread ended".to_owned())))?;
+    Ok(Some((content.url.clone(), took)))
 }
 
 async fn ask(server: &Server, names: &Names) -> Result<ServerReport, StoreError> {

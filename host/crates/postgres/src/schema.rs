@@ -17,8 +17,8 @@
 //! | | `url` | the address by which other servers reach that process; none where it serves none of them |
 //! | `worker` | `name` | the id of a worker's data directory; one row for each worker that ever joined |
 //! | | the other columns | those of `owner`, for the seat of that worker: its claim, and the commits by this seat |
-//! | `kv` | `table_no`, `key`, `value` | the rows of all tables of a store; see [`table_no`] for their numbers |
-//! | `blob` | `digest`, `bytes` | content under its SHA-256; see `blob.rs` |
+//! | `kv` | `table_no`, `key`, `value` | the rows of all tables of a store; see [`table_no`] for their numbers. Those about objects have one of their own, see `outside.rs` |
+//! | `blob` | `digest`, `bytes` | content under its SHA-256, or a marker for an object outside of the database; see `blob.rs` |
 //!
 //! A row of an index ends at 2,704 bytes, so a key ends at [`KEY_BYTES_MAX`]. Values are not compressed by the server:
 //! content is compressed already, and a value that is compared would be decompressed for it.
@@ -43,7 +43,7 @@ pub const FORMAT: u64 = MIGRATIONS.len() as u64;
 ///
 /// `owner` is one row that every commit changes, as a row of `worker` is: with room in its page, and no index on what
 /// changes, no new page and no index entry comes of it.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     r"
 CREATE TABLE IF NOT EXISTS {schema}.meta (
     id smallint PRIMARY KEY DEFAULT 1 CHECK (id = 1),
@@ -85,6 +85,10 @@ CREATE TABLE IF NOT EXISTS {schema}.worker (
     holder text NOT NULL DEFAULT '',
     claimed_at timestamptz,
     url text) WITH (fillfactor = 50);
+",
+    // The tables are the same: a version that knows no markers would take them for damage.
+    r"
+COMMENT ON COLUMN {schema}.blob.bytes IS 'encoded content, or the marker of an object outside of the database';
 ",
 ];
 

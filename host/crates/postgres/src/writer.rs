@@ -16,7 +16,7 @@ use crate::append::{Appended, Appender, Fence, Work};
 use crate::clock::jitter;
 use crate::commits::CommitCount;
 use crate::connect::{Connection, Server, not_durable};
-use crate::error::Trouble;
+use crate::error::{Place, Trouble};
 use crate::fold::{Condition, Folded, conflict, group, merge};
 use crate::lease::Lease;
 use crate::protocol::{CommitEvent, Failure, Input, Obstacle, Outcome};
@@ -228,7 +228,7 @@ impl Writer {
         }
         let landing = self.land(&work, deadline).await;
         let conflicts = match &landing {
-            Landing::Broken(broken) => conflicts(broken, &conditions),
+            Landing::Broken(broken) => conflicts(broken, &conditions, &self.server.place),
             Landing::Done | Landing::Failed { .. } => BTreeMap::new(),
         };
         (landing, conflicts)
@@ -417,10 +417,17 @@ impl Drop for Writer {
 }
 
 /// The conflict of each batch with a condition that does not hold, by the first of them.
-fn conflicts(broken: &[usize], conditions: &[(usize, &Condition)]) -> BTreeMap<usize, StoreError> {
+fn conflicts(
+    broken: &[usize],
+    conditions: &[(usize, Option<&Condition>)],
+    place: &Place,
+) -> BTreeMap<usize, StoreError> {
     let mut found = BTreeMap::new();
     for (at, condition) in broken.iter().filter_map(|number| conditions.get(*number)) {
-        found.entry(*at).or_insert_with(|| conflict(&condition.cell));
+        found.entry(*at).or_insert_with(|| match condition {
+            Some(condition) => conflict(&condition.cell),
+            None => place.overdue(),
+        });
     }
     found
 }
@@ -442,8 +449,10 @@ mod tests {
         let one = Folded::of(insert(Batch::new(), "a")).expect("short keys");
         let two = Folded::of(insert(insert(Batch::new(), "b"), "c")).expect("short keys");
         let (_, conditions) = merge(&[&one, &two]);
+        let place = Place("postgres://h/db".to_owned());
         let told = |broken: &[usize]| {
-            let shown = conflicts(broken, &conditions).into_iter().map(|(at, conflict)| format!("{at} {conflict}"));
+            let shown =
+                conflicts(broken, &conditions, &place).into_iter().map(|(at, conflict)| format!("{at} {conflict}"));
             shown.collect::<Vec<_>>().join("\n")
         };
         assert_eq!(told(&[]), "");

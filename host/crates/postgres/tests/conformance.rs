@@ -1,4 +1,5 @@
-//! The rules of every store, held by the store in PostgreSQL: by its owner, and by a worker beside it.
+//! The rules of every store, held by the store in PostgreSQL: by its owner, by a worker beside it, and with content
+//! outside of the database.
 
 #[path = "support/server.rs"]
 mod server;
@@ -14,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use stores::Losses;
+use tempfile::TempDir;
 
 longhaul_store_tests::conformance!(Postgres::new());
 
@@ -22,15 +24,23 @@ struct Postgres {
     server: Arc<PostgresServer>,
     /// The settings of each open store, by its address.
     settings: Mutex<HashMap<usize, PostgresConfig>>,
+    /// The directory of large content; none where the database has it.
+    folder: Option<TempDir>,
 }
 
 impl Postgres {
     fn new() -> Self {
-        Self { server: PostgresServer::shared(), settings: Mutex::default() }
+        Self { server: PostgresServer::shared(), settings: Mutex::default(), folder: None }
+    }
+
+    /// With all content that may be outside in a directory.
+    fn with_content_outside() -> Self {
+        Self { folder: Some(tempfile::tempdir().unwrap()), ..Self::new() }
     }
 
     fn config(&self) -> PostgresConfig {
-        stores::config(&self.server.url())
+        let content = self.folder.as_ref().map(|folder| stores::content_in(folder.path()));
+        PostgresConfig { content, ..stores::config(&self.server.url()) }
     }
 
     fn open_at(&self, config: PostgresConfig, options: PostgresOptions) -> Arc<dyn Store> {
@@ -103,6 +113,13 @@ fn copy_schema(server: &PostgresServer, from: &str, to: &str) {
 
 fn address(store: &Arc<dyn Store>) -> usize {
     Arc::as_ptr(store).cast::<()>().addr()
+}
+
+/// Content from 4 KiB on in a directory.
+mod outside {
+    use super::*;
+
+    longhaul_store_tests::conformance!(Postgres::with_content_outside());
 }
 
 /// The seat of a worker. Rows are read as the owner reads them, and a worker removes no content.

@@ -102,6 +102,11 @@ pub(crate) const FILES: [File; 3] = [
             ("[notify.email]", "EmailConfig", ""),
             ("[store]", "PostgresConfig", "See [State in PostgreSQL](../operate/postgres.md)."),
             (
+                "[store.content]",
+                "ContentConfig",
+                "See [Content outside of the database](../operate/postgres.md#content-outside-of-the-database).",
+            ),
+            (
                 "[worker]",
                 "WorkerSettings",
                 "With this table, which may be empty and needs `[store]`, a server works on runs while it stands by: see\n[Several machines at work](../operate/workers.md).",
@@ -125,7 +130,7 @@ pub(crate) const FILES: [File; 3] = [
 ];
 
 /// The sources of the types, below `host/crates`.
-pub(crate) const SOURCES: [&str; 34] = [
+pub(crate) const SOURCES: [&str; 35] = [
     "config/src/tables.rs",
     "config/src/part.rs",
     "config/src/secrets.rs",
@@ -157,6 +162,7 @@ pub(crate) const SOURCES: [&str; 34] = [
     "judge/src/kind.rs",
     "telemetry/src/config.rs",
     "postgres/src/config.rs",
+    "objects/src/config.rs",
     "redis/src/config.rs",
     "resources/src/admission.rs",
     "resources/src/limits.rs",

@@ -41,7 +41,15 @@ const OF_PROJECT: [(&str, &str); 22] = [
 ];
 
 /// The same of `server.toml`.
-const OF_SERVER: [(&str, &str); 20] = [
+const OF_SERVER: [(&str, &str); 22] = [
+    (
+        "ContentConfig.bytes_min",
+        "[store]\nurl = \"postgres://a@b.example/c\"\n[store.content]\nurl = \"file:///a\"\nbytes_min = VALUE",
+    ),
+    (
+        "ContentConfig.grace_s",
+        "[store]\nurl = \"postgres://a@b.example/c\"\n[store.content]\nurl = \"file:///a\"\ngrace_s = VALUE",
+    ),
     ("EmailConfig.sendmail", "[notify.email]\nfrom = \"a@b.example\"\nto = [\"a@b.example\"]\nsendmail = VALUE"),
     ("EmailConfig.to", "[notify.email]\nfrom = \"a@b.example\"\nto = VALUE"),
     ("NotifyConfig.attempts_max", "[notify]\ncommand = [\"x\"]\nattempts_max = VALUE"),

@@ -35,6 +35,8 @@ fn a_file_may_leave_everything_out_and_a_wrong_word_is_refused() {
         "[store]\n",
         "[store]\nurl = 'redis://h/0'",
         "[store]\nurl = 'postgres://me@h/db'\nlease_ms = 1999",
+        "[store]\nurl = 'postgres://me@h/db'\n[store.content]\nurl = 's3://bucket'",
+        "[store]\nurl = 'postgres://me@h/db'\n[store.content]\nurl = 'file:///srv/content'\nsecret_key = 'x'",
         "[server]\nworker = {}",
     ] {
         assert!(Written::parse(wrong).is_err(), "{wrong}");

@@ -5,8 +5,9 @@
 use crate::server::PostgresServer;
 use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Op, Store, StoreError, Table};
-use longhaul_postgres::{Holder, LeaseLost, PostgresConfig, PostgresOptions, PostgresStore};
+use longhaul_postgres::{ContentConfig, Holder, LeaseLost, PostgresConfig, PostgresOptions, PostgresStore};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,6 +22,11 @@ pub fn config(url: &str) -> PostgresConfig {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let schema = format!("store_{}", MADE.fetch_add(1, Ordering::SeqCst));
     PostgresConfig { schema, lease_ms: LONG_MS, ..PostgresConfig::at(url) }
+}
+
+/// Settings that have all content which may be outside of the database in a directory.
+pub fn content_in(folder: &Path) -> ContentConfig {
+    ContentConfig { bytes_min: 4_096, ..ContentConfig::at(&format!("file://{}", folder.display())) }
 }
 
 /// The report of a store about its loss.
