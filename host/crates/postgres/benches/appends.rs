@@ -1,18 +1,32 @@
-//! Compares durable appends of 1, 16 and 64 callers with bare inserts of the same bytes on the same server, each caller
-//! over a connection of its own, and with the embedded store on the same disk:
+//! Compares durable appends of 1, 16 and 64 callers, each of which makes one after the other, with bare inserts of the
+//! same bytes on the same server, with the embedded store on the same disk, and with the steps of DBOS:
 //!
-//! `cargo bench -p longhaul-postgres --bench appends`
+//! `cargo bench -p longhaul-postgres --bench appends` (about three minutes after the build)
+//!
+//! - bare inserts: the floor, each caller over a connection of its own; and all callers over one connection, on which
+//!   their statements follow each other without a wait;
+//! - longhaul: the seat of the owner, over whose one connection the writer folds what waits; and three seats at once,
+//!   that of the owner and those of two workers, among which the callers are divided;
+//! - longhaul, a call: two appends, one after the other, as a call makes them that is announced before it begins;
+//! - redb: the store of one machine;
+//! - DBOS: a step of a workflow, in one process. It stores a result and no announcement. Its row has some more bytes, since
+//!   it encodes the result, and it looks first whether the step was made before.
 //!
 //! `TMPDIR` names a directory of the disk that is measured. The figures are taken in slices, in turn, so that a busy
-//! moment of the machine does not fall on one of them alone. Compare ratios, not rates: machines differ.
+//! moment of the machine does not fall on one of them alone, and the middle slice of each is told. Compare ratios, not
+//! rates: machines differ. Goal: at most twice the time of the floor.
 
+#[path = "appends/dbos.rs"]
+mod dbos;
 #[path = "../tests/support/server.rs"]
 mod server;
 
+use dbos::Dbos;
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_postgres::{Holder, LeaseLost, PostgresConfig, PostgresOptions, PostgresStore};
 use longhaul_store::{RedbStore, StoreOptions};
 use server::PostgresServer;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +42,12 @@ const CALLERS: [usize; 3] = [1, 16, 64];
 const SLICES: usize = 7;
 const SLICE: Duration = Duration::from_millis(700);
 
+/// Seats that append at once.
+const SEATS: usize = 3;
+
+/// A connection for each caller, those of three stores, and those of DBOS.
+const SETTINGS: [&str; 1] = ["max_connections=300"];
+
 /// Rows have a number each, whoever appends them.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -36,87 +56,140 @@ type Appending = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// One durable append of a caller, by its number.
 type Append = Arc<dyn Fn(usize) -> Appending + Send + Sync>;
 
+/// The way to the figures of one slice, with so many callers.
+type Slicing<'a> = Box<dyn FnMut(usize) -> Figures + 'a>;
+
+/// What is measured, and how.
+type Column<'a> = (&'static str, Slicing<'a>);
+
 fn main() {
     let runtime = Runtime::new().expect("a runtime");
-    let server = PostgresServer::start(&[]);
+    let server = PostgresServer::start(&SETTINGS);
     let directory = tempfile::tempdir().expect("a directory");
-    let redb = RedbStore::open(&directory.path().join("store"), StoreOptions::default()).expect("a store");
-    let (ours, redb) = (of_store(Arc::new(postgres(&server))), of_store(Arc::new(redb)));
-    let bare = of_inserts(runtime.block_on(bare(&server)));
+    let redb: Arc<dyn Store> =
+        Arc::new(RedbStore::open(&directory.path().join("store"), StoreOptions::default()).expect("a store"));
+    let owner: Arc<dyn Store> = Arc::new(owner(&server));
+    let mut seats = vec![Arc::clone(&owner)];
+    seats.extend((1..SEATS).map(|number| -> Arc<dyn Store> { Arc::new(worker(&server, &format!("w-{number}"))) }));
+    let (many, one) = runtime.block_on(bare(&server));
+    let here = |append| here(&runtime, append);
+    // The first one is the floor.
+    let mut columns: Vec<Column<'_>> = vec![
+        ("bare inserts, a connection each", here(of_inserts(many))),
+        ("bare inserts, one connection", here(of_inserts(vec![one]))),
+        ("longhaul, the owner's seat", here(of_stores(vec![Arc::clone(&owner)]))),
+        ("longhaul, three seats at once", here(of_stores(seats))),
+        ("longhaul, a call: two appends", here(of_calls(owner))),
+        ("redb", here(of_stores(vec![redb]))),
+    ];
+    match Dbos::start(&server) {
+        Ok(mut process) => columns.push(("DBOS 3.4.0, a step", Box::new(move |callers| process.slice(callers)))),
+        Err(why) => println!("DBOS is not measured: {why}"),
+    }
     println!("{RECORD_BYTES} bytes an append; {}", server.value("select version()"));
-    println!("callers     longhaul       p50   bare inserts       p50   ratio         redb   ratio");
+    println!("callers  what                                 a second        p50   times the floor");
     for callers in CALLERS {
-        let (mut stored, mut inserted, mut embedded) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..SLICES {
-            stored.push(slice(&runtime, callers, &ours));
-            inserted.push(slice(&runtime, callers, &bare));
-            embedded.push(slice(&runtime, callers, &redb));
-        }
-        let (stored, inserted, embedded) = (median(stored), median(inserted), median(embedded));
-        println!(
-            "{callers:>7} {:>10.0}/s {:>9.2?} {:>12.0}/s {:>9.2?} {:>7.2} {:>10.0}/s {:>7.2}",
-            stored.rate,
-            stored.p50,
-            inserted.rate,
-            inserted.p50,
-            stored.rate / inserted.rate,
-            embedded.rate,
-            stored.rate / embedded.rate
-        );
+        rows(callers, &mut columns);
     }
 }
 
-fn postgres(server: &PostgresServer) -> PostgresStore {
-    let holder = Holder { host: "bench".to_owned(), pid: std::process::id(), directory: "/bench".into(), url: None };
+/// Slices of an append that this process makes.
+fn here(runtime: &Runtime, append: Append) -> Slicing<'_> {
+    Box::new(move |callers| slice(runtime, callers, &append))
+}
+
+/// Prints a row for each column.
+fn rows(callers: usize, columns: &mut [Column<'_>]) {
+    let mut slices = vec![Vec::new(); columns.len()];
+    for _ in 0..SLICES {
+        for ((_, take), slices) in columns.iter_mut().zip(&mut slices) {
+            slices.push(take(callers));
+        }
+    }
+    let figures: Vec<Figures> = slices.into_iter().map(median).collect();
+    for ((what, _), Figures { rate, p50 }) in columns.iter().zip(&figures) {
+        let times = figures[0].rate / rate;
+        println!("{callers:>7}  {what:<34} {rate:>10.0} {p50:>10.2?} {times:>17.2}");
+    }
+}
+
+fn options(host: &str) -> PostgresOptions {
+    let holder = Holder { host: host.to_owned(), pid: std::process::id(), directory: "/bench".into(), url: None };
     let on_lost = |lost: &LeaseLost| eprintln!("{lost}");
-    let options = PostgresOptions { holder, crash_hook: None, on_lost: Arc::new(on_lost) };
-    PostgresStore::open(&PostgresConfig::at(&server.url()), &|_| None, options)
+    PostgresOptions { holder, crash_hook: None, on_lost: Arc::new(on_lost) }
+}
+
+fn owner(server: &PostgresServer) -> PostgresStore {
+    PostgresStore::open(&PostgresConfig::at(&server.url()), &|_| None, options("bench"))
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A connection and a prepared statement of one caller.
+/// The same store on the seat of a worker.
+fn worker(server: &PostgresServer, name: &str) -> PostgresStore {
+    let config = PostgresConfig::at(&server.url());
+    PostgresStore::join(&config, &|_| None, options(name), name, &mut |_waiting| ControlFlow::Break(()))
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A connection, and a prepared statement on it.
 struct Bare {
     client: Client,
     insert: Statement,
 }
 
-/// The connections of all callers to a table whose rows have the same columns.
-async fn bare(server: &PostgresServer) -> Vec<Arc<Bare>> {
+/// Connections to a table whose rows have the same columns: one for each caller, and one for all of them.
+async fn bare(server: &PostgresServer) -> (Vec<Arc<Bare>>, Arc<Bare>) {
     server.ask(
         "create table bare (table_no smallint not null, key bytea not null, value bytea not null, \
          primary key (table_no, key)); alter table bare alter value set storage external",
     );
-    let mut callers = Vec::new();
-    for _ in 0..CALLERS[CALLERS.len() - 1] {
+    let mut connections = Vec::new();
+    for _ in 0..=CALLERS[CALLERS.len() - 1] {
         let (client, connection) = tokio_postgres::connect(&server.url(), NoTls).await.expect("a connection");
         tokio::spawn(connection);
         let insert = client.prepare("insert into bare values (4, $1, $2)").await.expect("a statement");
-        callers.push(Arc::new(Bare { client, insert }));
+        connections.push(Arc::new(Bare { client, insert }));
     }
-    callers
+    let shared = connections.pop().expect("one more than callers");
+    (connections, shared)
 }
 
-fn of_inserts(callers: Vec<Arc<Bare>>) -> Append {
+/// Inserts of callers that share these connections.
+fn of_inserts(connections: Vec<Arc<Bare>>) -> Append {
     Arc::new(move |caller| -> Appending {
-        let bare = Arc::clone(&callers[caller]);
+        let bare = Arc::clone(&connections[caller % connections.len()]);
         Box::pin(async move {
-            let (key, record) = (key(), record());
+            let (key, record) = (key("answered"), record());
             bare.client.execute(&bare.insert, &[&key.as_bytes(), &record]).await.expect("an insert");
         })
     })
 }
 
-fn of_store(store: Arc<dyn Store>) -> Append {
+/// Appends of callers that are divided among these stores.
+fn of_stores(stores: Vec<Arc<dyn Store>>) -> Append {
+    Arc::new(move |caller| -> Appending {
+        let store = Arc::clone(&stores[caller % stores.len()]);
+        Box::pin(async move { append(&*store, key("answered")).await })
+    })
+}
+
+/// Calls that are announced, and answered once that is durable.
+fn of_calls(store: Arc<dyn Store>) -> Append {
     Arc::new(move |_| -> Appending {
         let store = Arc::clone(&store);
         Box::pin(async move {
-            store.commit(Batch::new().insert(Table::Journal, key(), record())).await.expect("a commit");
+            append(&*store, key("announced")).await;
+            append(&*store, key("answered")).await;
         })
     })
 }
 
-fn key() -> Key {
-    Key::of("r-3f9c02d1a4be/f1/1/generate").number(NEXT.fetch_add(1, Ordering::Relaxed)).and("answered")
+async fn append(store: &dyn Store, key: Key) {
+    store.commit(Batch::new().insert(Table::Journal, key, record())).await.expect("a commit");
+}
+
+fn key(kind: &str) -> Key {
+    Key::of("r-3f9c02d1a4be/f1/1/generate").number(NEXT.fetch_add(1, Ordering::Relaxed)).and(kind)
 }
 
 fn record() -> Vec<u8> {
