@@ -31,7 +31,7 @@ impl Service {
             )));
         }
         if let Some(asked) = self.open_question(which, feature.as_deref())? {
-            self.answer_approval(&asked.id, &text).await?;
+            self.answer_known(asked, &text).await?;
             return Ok(AffectedRun { run: run.clone() });
         }
         self.refuse_approvals(run, feature.as_deref())?;

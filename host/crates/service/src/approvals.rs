@@ -65,10 +65,14 @@ impl ApprovalOperations for ServiceOperations<'_> {
 }
 
 impl Service {
+    /// Answers the approval of an id, which is looked for in all runs.
+    async fn answer_approval(self: &Arc<Self>, id: &str, text: &str) -> fault::Result<ApprovalOutcome> {
+        self.answer_known(approvals::find(&*self.host.store, id)?, text).await
+    }
+
     /// Keeps the answer, then tells the run. A kill in between leaves a run that waits though its answer is there; see
     /// [`Service::told_of_answers`].
-    pub(super) async fn answer_approval(self: &Arc<Self>, id: &str, text: &str) -> fault::Result<ApprovalOutcome> {
-        let before = approvals::find(&*self.host.store, id)?;
+    pub(super) async fn answer_known(self: &Arc<Self>, before: Approval, text: &str) -> fault::Result<ApprovalOutcome> {
         let run = before.subject.invocation.run();
         if self.is_over(&run)? {
             bail!(Fault::conflict(format!(
