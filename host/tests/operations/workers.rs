@@ -8,12 +8,14 @@
 //! | `workers/network.rs` | the way to the database, which can be cut |
 //! | `workers/faults.rs` | kills, pauses, partitions |
 //! | `workers/handover.rs` | servers that end while others work |
+//! | `workers/schedules.rs` | schedules that are due in one second |
 
 mod faults;
 mod handover;
 mod lab;
 mod network;
 mod projects;
+mod schedules;
 
 use crate::list;
 use crate::postgres_server::PostgresServer;

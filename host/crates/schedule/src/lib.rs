@@ -16,6 +16,7 @@ mod state;
 mod step;
 mod task;
 mod trigger;
+mod waiting;
 
 pub use backoff::RetryBackoff;
 pub use cron::{Cron, NextError};

@@ -2,6 +2,7 @@
 
 use crate::due::{self, Behind};
 use crate::state::ScheduleEntry;
+use crate::waiting::WaitingTasks;
 use crate::{
     AttemptOutcome, Name, Schedule, ScheduleError, ScheduledTask, SchedulerState, TaskCause, TaskFailure, TaskId,
     TaskStatus, Trigger, When, chain,
@@ -191,7 +192,8 @@ fn take(
         SchedulerInput::Enable(name, enabled) => enable(state, &name, enabled, now_ms, actions)?,
         SchedulerInput::RunNow { schedule, nonce } => {
             let entry = state.entry(&schedule)?.clone();
-            add(state, &entry, now_ms, now_ms, TaskCause::Hand { nonce }, actions);
+            let mut waiting = WaitingTasks::of(state);
+            add(state, &mut waiting, &entry, (now_ms, now_ms), TaskCause::Hand { nonce }, actions);
         }
         SchedulerInput::Retry(task) => retry(state, *task, now_ms)?,
         SchedulerInput::Ended(task, outcome) => ended(state, &task, outcome, now_ms, actions),
@@ -368,8 +370,13 @@ fn start_followers(state: &mut SchedulerState, task: &ScheduledTask, now_ms: u64
         Trigger::Cron(_) | Trigger::Interval { .. } => false,
     };
     let followers: Vec<ScheduleEntry> = state.schedules.values().filter(follows).cloned().collect();
+    if followers.is_empty() {
+        return;
+    }
+    let mut waiting = WaitingTasks::of(state);
     for entry in followers {
-        add(state, &entry, now_ms, now_ms, TaskCause::After { task: task.id.clone() }, actions);
+        let cause = TaskCause::After { task: task.id.clone() };
+        add(state, &mut waiting, &entry, (now_ms, now_ms), cause, actions);
     }
 }
 
@@ -395,6 +402,10 @@ fn fire_due(state: &mut SchedulerState, actions: &mut Vec<SchedulerAction>) {
         .filter(|(_, entry)| entry.next_ms.is_some_and(|next| next <= now_ms))
         .map(|(name, _)| name.clone())
         .collect();
+    if due.is_empty() {
+        return;
+    }
+    let mut waiting = WaitingTasks::of(state);
     for name in due {
         let Some(entry) = state.schedules.get(&name).cloned() else { continue };
         let found = due::look(&entry, now_ms);
@@ -406,7 +417,7 @@ fn fire_due(state: &mut SchedulerState, actions: &mut Vec<SchedulerAction>) {
         }
         for fire_ms in &found.run {
             let due_ms = fire_ms.saturating_add(due::jitter_ms(&entry, *fire_ms));
-            add(state, &entry, *fire_ms, due_ms, TaskCause::Time, actions);
+            add(state, &mut waiting, &entry, (*fire_ms, due_ms), TaskCause::Time, actions);
         }
         if let Some(entry) = state.schedules.get_mut(&name) {
             entry.next_ms = found.next_ms;
@@ -417,9 +428,9 @@ fn fire_due(state: &mut SchedulerState, actions: &mut Vec<SchedulerAction>) {
 /// Makes a task of a fire, unless there is a reason against it.
 fn add(
     state: &mut SchedulerState,
+    waiting: &mut WaitingTasks,
     entry: &ScheduleEntry,
-    fire_ms: u64,
-    due_ms: u64,
+    (fire_ms, due_ms): (u64, u64),
     cause: TaskCause,
     actions: &mut Vec<SchedulerAction>,
 ) {
@@ -433,11 +444,10 @@ fn add(
     }
     // Fires that catch up, are chained or are requested are tasks of their own.
     let is_usual = cause == TaskCause::Time && schedule.missed != crate::Missed::All;
-    let waits = state.pending().any(|task| task.schedule == schedule.name && task.attempts.is_empty());
-    if is_usual && waits {
+    if is_usual && waiting.is_untried(&schedule.name) {
         return actions.push(skipped(&schedule.name, fire_ms, SkipReason::StillWaiting, None));
     }
-    if let Some(limit) = full_queue(state, schedule) {
+    if let Some(limit) = waiting.full_queue(schedule, state.limits.queue_max) {
         return actions.push(skipped(&schedule.name, fire_ms, SkipReason::QueueFull, Some(limit)));
     }
     let task = ScheduledTask {
@@ -457,20 +467,9 @@ fn add(
         waits_for: None,
         failure: None,
     };
+    waiting.add(&task);
     state.tasks.insert(id.clone(), task);
     actions.push(SchedulerAction::Note(FireOutcome::Task(id)));
-}
-
-/// The limit of the queue that leaves no place for a task of this schedule, in words.
-fn full_queue(state: &SchedulerState, schedule: &Schedule) -> Option<String> {
-    let waits = |of: &ScheduledTask| of.schedule == schedule.name;
-    let (own, all) = (state.pending().filter(|task| waits(task)).count(), state.pending().count());
-    let (own_max, all_max) = (schedule.queue_max, state.limits.queue_max);
-    if own >= usize::try_from(own_max).unwrap_or(usize::MAX) {
-        return Some(format!("{own} of at most {own_max} tasks of the schedule wait (`queue_max`)"));
-    }
-    let is_full = all >= usize::try_from(all_max).unwrap_or(usize::MAX);
-    is_full.then(|| format!("{all} of at most {all_max} tasks wait (`queue_max` of `[scheduler]` in server.toml)"))
 }
 
 /// Starts due tasks while there is capacity, and sets the reason to wait of the others.
