@@ -12,13 +12,13 @@
 //! runs of their own; the rows of one of them are copied for all others. The programs are those of this build, the
 //! servers have the shortest lease, and only workers have the label that the runs need.
 //!
-//! - memory: the resident memory of the leader with the runs that are answered alone, and with all. A run that waits has
-//!   no actor and no instance, but its entry in the index of runs stays in memory, some 4 KB
-//!   (`host/crates/service/src/run_table.rs`). Without that, lists, sums and metrics would have to be asked of the store:
-//!   rows of sums that each commit keeps, and indexes by project, status and age.
+//! - memory: the resident memory of the leader with the runs that are answered alone, and with all. A run that waits
+//!   has no actor and no instance, but its entry in the index of runs stays in memory, some 4 KB
+//!   (`host/crates/service/src/run_table.rs`). Without that, lists, sums and metrics would have to be asked of the
+//!   store: rows of sums that each commit keeps, and indexes by project, status and age;
 //! - start: until the server listens, and until it tells how many runs there are, which reads each of them once;
-//! - at work: from the request with an answer to the event of the worker that goes on with the run, by the clock of this
-//!   machine. The leader's pause between two looks is not in it, and that of the worker is: up to 150 ms;
+//! - at work: from the request with an answer to the event of the worker that goes on with the run, by the clock of
+//!   this machine. The leader's pause between two looks is not in it, and that of the worker is: up to 150 ms;
 //! - completed: from the same request until a client that asks every 50 ms sees the end;
 //! - commits: the bound below which 99 of 100 commits of the leader were meanwhile, those that claim a run among them.
 

@@ -9,8 +9,8 @@
 //!   that of the owner and those of two workers, among which the callers are divided;
 //! - longhaul, a call: two appends, one after the other, as a call makes them that is announced before it begins;
 //! - redb: the store of one machine;
-//! - DBOS: a step of a workflow, in one process. It stores a result and no announcement. Its row has some more bytes, since
-//!   it encodes the result, and it looks first whether the step was made before.
+//! - DBOS: a step of a workflow, in one process. It stores a result and no announcement. Its row has some more bytes,
+//!   since it encodes the result, and it looks first whether the step was made before.
 //!
 //! `TMPDIR` names a directory of the disk that is measured. The figures are taken in slices, in turn, so that a busy
 //! moment of the machine does not fall on one of them alone, and the middle slice of each is told. Compare ratios, not

@@ -1,5 +1,5 @@
-//! The numbers of tasks that wait, counted once for all fires of a moment: of many schedules that are due together, each
-//! would look at all tasks otherwise.
+//! The numbers of tasks that wait, counted once for all fires of a moment: of many schedules that are due together,
+//! each would look at all tasks otherwise.
 
 use crate::{Name, Schedule, ScheduledTask, SchedulerState};
 use std::collections::BTreeMap;

@@ -2,9 +2,9 @@
 //! server that leads is killed at that moment.
 //!
 //! The leader alone fires schedules, all that are due in one transaction, and runs what they start; the other servers
-//! are there to take over. `LONGHAUL_SCHEDULES_DUE=10000` (default 200) is the full figure, and as many as there may be.
-//! Asked for, each has a second to fire, which a build of the profile `release` keeps; without it times are printed
-//! alone. `LONGHAUL_SEED` repeats the moment of the kill.
+//! are there to take over. `LONGHAUL_SCHEDULES_DUE=10000` (default 200) is the full figure, and as many as there may
+//! be. Asked for, each has a second to fire, which is for a build of the profile `release`; without it times are
+//! printed alone. `LONGHAUL_SEED` repeats the moment of the kill.
 //!
 //! The database tells when a fire was durable: the time of the commit that stored its task.
 
@@ -101,8 +101,8 @@ fn prepared(database: &PostgresServer, count: usize) -> (Cluster, u64) {
     (cluster, due_ms)
 }
 
-/// Copies the first schedule and its agent until there are so many, and has all of them due at one moment. No server has
-/// the database.
+/// Copies the first schedule and its agent until there are so many, and has all of them due at one moment. No server
+/// has the database.
 fn copy(url: &str, count: usize, due_ms: u64) {
     let holder = Holder { host: "test".to_owned(), pid: std::process::id(), directory: "/test".into(), url: None };
     let on_lost = |lost: &LeaseLost| println!("{lost}");
