@@ -12,25 +12,17 @@ use longhaul_api::seen::RunNotification;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, Fault};
 use longhaul_core::text::printable;
+use longhaul_egress::server_connection::{self, ConnectionTimes};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
-use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 
-/// Longest time to make a connection.
-const CONNECT: Duration = Duration::from_secs(10);
-
-/// Time without a byte after which the other end is asked whether it lives, and between such questions.
-const KEEPALIVE: Duration = Duration::from_secs(30);
-
-/// Unanswered questions after which a connection is over.
-const KEEPALIVE_RETRIES: u32 = 3;
-
-/// Longest time that an unused connection is kept: less than servers and proxies keep one.
-const IDLE: Duration = Duration::from_secs(4);
+/// The times of connections. Servers and proxies keep an unused one for longer.
+const TIMES: ConnectionTimes =
+    ConnectionTimes { connect: Duration::from_secs(10), idle: Duration::from_secs(4), probe: Duration::from_secs(30) };
 
 /// Longest silence of a stream: its server sends a heartbeat each 15 s.
 const STREAM_SILENCE: Duration = Duration::from_secs(60);
@@ -72,17 +64,9 @@ impl ServerClient {
     /// # Errors
     /// This machine has no authorities for TLS, where the server is reached by it.
     pub fn new(address: ServerAddress, token: Option<ServerToken>) -> fault::Result<Self> {
-        let tls = longhaul_egress::tls::config(address.is_secure()).context("TLS cannot be used on this machine")?;
-        let mut builder = Client::builder()
-            .redirect(Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .connect_timeout(CONNECT)
-            .tcp_keepalive(KEEPALIVE)
-            .tcp_keepalive_interval(KEEPALIVE)
-            .tcp_keepalive_retries(KEEPALIVE_RETRIES)
-            .pool_idle_timeout(IDLE)
-            .tls_backend_preconfigured(tls)
+        let builder = server_connection::builder(address.is_secure(), TIMES);
+        let mut builder = builder
+            .context("TLS cannot be used on this machine")?
             .user_agent(concat!("longhaul/", env!("CARGO_PKG_VERSION")));
         if address.is_loopback() {
             builder = builder.no_proxy();

@@ -7,8 +7,9 @@
 //! gates and redacted in the response before any caller sees it. A program that makes requests of its own, such as a
 //! browser, gets a proxy behind the same gates.
 //!
-//! [`tls`] is the trust of every HTTP client of the host, also of those that pass no gate, such as the clients of models;
-//! [`with_proxy_named`] is for the errors of those that use a proxy of the environment.
+//! [`tls`] is the trust of every HTTP client of the host, also of those that pass no gate, such as the clients of
+//! models; [`server_connection`] is the client of our own servers; [`with_proxy_named`] is for the errors of clients
+//! that use a proxy of the environment.
 
 mod address;
 mod body;
@@ -21,6 +22,7 @@ mod proxy;
 mod refused_request;
 mod secret;
 mod secret_value;
+pub mod server_connection;
 mod stream_redactor;
 #[cfg(test)]
 mod tests;

@@ -16,8 +16,8 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use longhaul_config::ServerUrl;
 use longhaul_config::server::ServerSettings;
 use longhaul_core::fault::Fault;
+use longhaul_egress::server_connection::{self, ConnectionTimes};
 use longhaul_listen::stopped;
-use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use std::error::Error;
 use std::io;
@@ -35,17 +35,9 @@ const FORWARDED_BY: HeaderName = HeaderName::from_static("longhaul-forwarded-by"
 /// The time after which a client may ask again.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Longest time for a connection to be made.
-const CONNECT_TIME: Duration = Duration::from_secs(5);
-
-/// The time for which an unused connection is kept. The other server closes one after 10 s.
-const IDLE_TIME: Duration = Duration::from_secs(5);
-
-/// The pause between questions whether the other machine is still there, while nothing comes from it.
-const PROBE_PAUSE: Duration = Duration::from_secs(10);
-
-/// Questions without an answer after which a connection is lost.
-const PROBES_MAX: u32 = 3;
+/// The times of connections. The other server closes an unused one after 10 s.
+const TIMES: ConnectionTimes =
+    ConnectionTimes { connect: Duration::from_secs(5), idle: Duration::from_secs(5), probe: Duration::from_secs(10) };
 
 /// Headers about one connection, which are never forwarded.
 const OF_CONNECTION: [&str; 9] = [
@@ -147,25 +139,9 @@ impl Forwarder {
 
 /// A client for forwarding, with TLS or without.
 fn client(secure: bool) -> Result<Client, Problem> {
-    let tls = longhaul_egress::tls::config(secure)
+    let builder = server_connection::builder(secure, TIMES)
         .map_err(|error| Problem::failed(format!("TLS cannot be used on this machine: {error}")))?;
-    let built = Client::builder()
-        .no_proxy()
-        .redirect(Policy::none())
-        .retry(reqwest::retry::never())
-        .referer(false)
-        .no_gzip()
-        .no_brotli()
-        .no_zstd()
-        .no_deflate()
-        .http1_only()
-        .connect_timeout(CONNECT_TIME)
-        .pool_idle_timeout(IDLE_TIME)
-        .tcp_keepalive(PROBE_PAUSE)
-        .tcp_keepalive_interval(PROBE_PAUSE)
-        .tcp_keepalive_retries(PROBES_MAX)
-        .tls_backend_preconfigured(tls)
-        .build();
+    let built = builder.no_proxy().no_gzip().no_brotli().no_zstd().no_deflate().http1_only().build();
     built.map_err(|error| Problem::failed(format!("no client for forwarding: {}", error.without_url())))
 }
 
