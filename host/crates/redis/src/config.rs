@@ -5,13 +5,14 @@ use longhaul_core::memory::MemoryError;
 use longhaul_core::shared::SharedError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::PathBuf;
 
 /// The default lifetime of entries, in seconds: a day.
 const TTL_S: u64 = 86_400;
 
 /// The settings of a server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedisConfig {
     /// `redis://HOST:PORT/DATABASE`; with `rediss` over TLS, its authorities those of the machine. No password.
@@ -42,6 +43,20 @@ fn default_ttl() -> u64 {
 
 fn default_prefix() -> String {
     "longhaul".to_owned()
+}
+
+/// The address without what may be a secret.
+impl fmt::Debug for RedisConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisConfig")
+            .field("url", &self.plain_address())
+            .field("password_env", &self.password_env)
+            .field("user", &self.user)
+            .field("ca_file", &self.ca_file)
+            .field("ttl_s", &self.ttl_s)
+            .field("prefix", &self.prefix)
+            .finish()
+    }
 }
 
 impl RedisConfig {
@@ -75,6 +90,12 @@ impl RedisConfig {
             return wrong("url ends in `#...`, which would switch a check of TLS off; remove it".to_owned());
         }
         Ok(())
+    }
+
+    /// The address, if it has no place for a secret. One that cannot be read may be anything.
+    fn plain_address(&self) -> &str {
+        let is_plain = redis::parse_redis_url(&self.url).is_some() && !self.url.contains(['@', '?', '#']);
+        if is_plain { &self.url } else { "not shown" }
     }
 
     /// The lifetime of entries, in milliseconds.
@@ -164,6 +185,8 @@ mod tests {
             let said = config.check().map_err(|error| error.to_string()).err().unwrap_or_default();
             assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{said}");
             assert!(!said.contains("hunter2"), "{said}");
+            let debugged = format!("{config:?}");
+            assert!(!debugged.contains("hunter2") && debugged.contains("prefix"), "{debugged}");
         };
         check(&|_| {}, "");
         check(&|config| config.ttl_s = 0, "ttl_s = 0 would keep nothing");
@@ -171,5 +194,7 @@ mod tests {
         check(&|config| config.url = "redis://u:hunter2@h/".into(), "url holds a password");
         check(&|config| config.url = "rediss://h/#insecure".into(), "switch a check of TLS off");
         check(&|config| config.url = "http://hunter2".into(), "no address of a Redis server");
+        let debugged = format!("{:?}", RedisConfig::at("redis://127.0.0.1:6379/0"));
+        assert!(debugged.contains("\"redis://127.0.0.1:6379/0\""), "{debugged}");
     }
 }
