@@ -8,7 +8,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `operations.rs` | the operations of each resource as a trait, with their clients and their names on the wire |
-//! | `paths.rs` | the refusal of relative paths |
+//! | `paths.rs` | the refusal of relative paths, and the places where requests name paths |
 //! | `seen.rs` | what a watcher of a run receives |
 //! | `projects.rs`, `checks.rs` | projects, and what is wrong with one |
 //! | `runs.rs` | runs, questions and reverts |

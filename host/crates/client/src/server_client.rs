@@ -8,6 +8,7 @@ use crate::server_events::EventReader;
 use crate::server_faults::{not_understood, of_answer, of_connection};
 use crate::wire::CALL_BYTES_MAX;
 use longhaul_api::operations::{Operation, OperationCall};
+use longhaul_api::paths::{DIRECTORIES, FILES};
 use longhaul_api::seen::RunNotification;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Context as _, Fault};
@@ -32,21 +33,6 @@ const REFUSAL_BYTES_MAX: u64 = 1 << 20;
 
 /// Bytes of a path in a refusal.
 const PATH_BYTES_MAX: usize = 200;
-
-/// The places of a request where it names a directory or a file.
-const PATHS: &[&str] = &[
-    "/agent/code/directory",
-    "/agent/summary_by/directory",
-    "/directory",
-    "/file",
-    "/model/directory",
-    "/models/record_to",
-    "/models/replay_from",
-    "/patch/code/directory",
-    "/patch/summary_by/directory",
-    "/run/newest_in",
-    "/with",
-];
 
 /// A client of one server.
 pub struct ServerClient {
@@ -160,7 +146,7 @@ impl EventStream {
 /// Refuses a request that names a path of the server in part, or a project that nobody named: the directory in which
 /// this process is means nothing there.
 fn expect_paths_of_server(request: &Value) -> fault::Result<()> {
-    let named = PATHS.iter().filter_map(|at| request.pointer(at)).filter_map(Value::as_str);
+    let named = DIRECTORIES.iter().chain(FILES).filter_map(|at| request.pointer(at)).filter_map(Value::as_str);
     for path in named {
         if path.is_empty() {
             return Err(Fault::invalid(

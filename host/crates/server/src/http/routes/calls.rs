@@ -19,6 +19,7 @@ use axum::extract::{Path, Request, State};
 use http::StatusCode;
 use longhaul_api::features::AcceptProposal;
 use longhaul_api::operations::{Handler, OTHER_VERSIONS, Operation as _, handler, names};
+use longhaul_api::paths::{DIRECTORIES, FILES};
 use longhaul_api::tokens::TokenScope;
 use longhaul_client::wire::CALL_BYTES_MAX;
 use longhaul_core::fault::{Fault, FaultCode};
@@ -43,12 +44,6 @@ const IMPORT_TIME: Duration = Duration::from_secs(600);
 
 /// The operations that run code while they are answered.
 const RUNS_CODE: &[&str] = &["operate_graph", "run_graph", "diagnose_step", "patch_step"];
-
-/// The places of a request where it names the directory of a project.
-const DIRECTORIES: &[&str] = &["/directory", "/run/newest_in", "/model/directory"];
-
-/// The places of a request where it names a file.
-const FILES: &[&str] = &["/file", "/models/record_to", "/models/replay_from", "/with"];
 
 /// An operation that a command line with `--server` may call.
 #[derive(Serialize, ToSchema)]
@@ -211,22 +206,7 @@ async fn carry_out(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_api::approvals::ListApprovals;
-    use longhaul_api::graphs::{DiagnoseStep, ModelChoice};
-    use longhaul_api::journal::ReplayInvocations;
-    use longhaul_api::operations::{Operation, OperationCall};
-    use longhaul_api::runs::{BeginRun, RunRef, ShowRun};
-    use longhaul_api::upkeep::WriteBackup;
-    use longhaul_models::set::ModelOptions;
     use serde_json::json;
-    use std::path::PathBuf;
-
-    /// The paths of a request that are looked at.
-    fn paths<O: Operation>(request: &O) -> Vec<String> {
-        let request = OperationCall::of(request).expect("it is written").request;
-        let found = DIRECTORIES.iter().chain(FILES).filter_map(|at| request.pointer(at)?.as_str());
-        found.map(str::to_owned).collect()
-    }
 
     #[test]
     fn a_list_of_fields_is_looked_at_as_the_fields_that_it_names() {
@@ -240,24 +220,5 @@ mod tests {
         let nested = normal("begin_run", nested).expect("it is read");
         assert_eq!(FILES.iter().filter(|at| nested.pointer(at).is_some_and(Value::is_string)).count(), 2, "{nested}");
         assert!(normal("trust_status", json!({ "elsewhere": "/somewhere" })).is_err());
-    }
-
-    #[test]
-    fn the_paths_of_requests_are_found() {
-        let (project, file) = (PathBuf::from("/project"), PathBuf::from("/file"));
-        let newest = || RunRef::NewestIn(project.clone());
-        let models = ModelOptions { replay_from: Some(file.clone()), record_to: None };
-        let (plan, plan_only, sessions, again) = (None, false, None, false);
-        let run = BeginRun { directory: project.clone(), models, plan, plan_only, sessions, again };
-        assert_eq!(paths(&run), ["/project", "/file"]);
-        assert_eq!(paths(&ShowRun { run: newest() }), ["/project"]);
-        assert_eq!(paths(&ListApprovals { run: Some(newest()), open: true }), ["/project"]);
-        assert_eq!(paths(&ShowRun { run: RunRef::Named("r-1".to_owned()) }), Vec::<String>::new());
-        let replay = ReplayInvocations { run: newest(), invocation: None, with: Some(file.clone()) };
-        assert_eq!(paths(&replay), ["/project", "/file"]);
-        let model = Some(ModelChoice { directory: project.clone(), model: None });
-        let (name, step, token) = ("g".to_owned(), None, String::new());
-        assert_eq!(paths(&DiagnoseStep { name, step, model, token }), ["/project"]);
-        assert_eq!(paths(&WriteBackup { file, with_secrets: false }), ["/file"]);
     }
 }
