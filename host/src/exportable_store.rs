@@ -1,7 +1,8 @@
 //! A store on a server, which can also be copied into a file, as backups have it.
 //!
-//! The rows of such a copy have to be of one moment, and they are read in many pieces. Since one process alone writes,
-//! its commits wait until the copy is made. Everything else goes on.
+//! The rows of such a copy have to be of one moment, and they are read in many pieces. A backup is refused while another
+//! server has a run, so this process alone writes rows of runs: its commits wait until the copy is made. Everything
+//! else goes on.
 
 use crate::database_memory::MemoryKeeper;
 use longhaul_core::Digest;
@@ -30,7 +31,7 @@ pub(crate) struct ExportableStore {
 }
 
 impl ExportableStore {
-    /// Wraps a store that this process alone writes to.
+    /// Wraps a store, which is copied only while this process alone writes to it.
     pub(crate) fn new(store: Arc<dyn Store>, open_files: OpenFiles, memory: MemoryKeeper) -> Self {
         Self { store, open_files, writing: Arc::default(), _memory: memory }
     }

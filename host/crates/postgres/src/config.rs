@@ -19,8 +19,8 @@ const CONNECTIONS: std::ops::RangeInclusive<u32> = 1..=64;
 /// The longest name of a schema, in bytes: a name of PostgreSQL.
 const SCHEMA_BYTES_MAX: usize = 63;
 
-/// State in PostgreSQL, 15 or later, instead of in the data directory. One process works at a time; others wait, and
-/// take over when it ends or loses the database.
+/// State in PostgreSQL, 15 or later, instead of in the data directory. One process leads at a time; others wait or work
+/// on runs, and take over when it ends or loses the database.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PostgresConfig {

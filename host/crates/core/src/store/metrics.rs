@@ -2,10 +2,10 @@
 //!
 //! It knows no names of metrics; who shows the figures gives them.
 
-/// The figures of a store on a server, of which one process at a time has the lease.
+/// The figures of a store on a server, for which each process that writes there has a lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreMetrics {
-    /// The number of claims of the store, that of this process included.
+    /// The number of claims of the store, or of the seat of this process, its own included.
     pub epoch: u64,
     /// The time for which no other process may claim the store, in milliseconds.
     pub lease_left_ms: u64,
