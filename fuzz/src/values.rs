@@ -1,5 +1,5 @@
-//! Values that guests hand over: a real component of each role answers with a record whose bytes, pointers and lengths are
-//! the input's, and the host lifts it, holds it against the contract and takes it for what it says.
+//! Values that guests hand over: a real component of each role answers with a record whose bytes, pointers and lengths
+//! are the input's, and the host lifts it, holds it against the contract and takes it for what it says.
 
 use longhaul_core::Limits;
 use longhaul_core::work::Plan;
@@ -109,7 +109,8 @@ fn input(export: &str, text: &str) -> serde_json::Value {
     }
 }
 
-/// A component of a role, each function of which answers with the input: a record at 0x10000, so that a pointer into it is `xx xx 01 00`.
+/// A component of a role, each function of which answers with the input: a record at 0x10000, so that a pointer into it
+/// is `xx xx 01 00`.
 fn guest(role: &str) -> Vec<u8> {
     let mut resolve = wit_parser::Resolve::new();
     let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit/v0.1");

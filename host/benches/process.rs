@@ -1,7 +1,7 @@
 //! The steps of `longhaul exec` as a new process, beside `python3` as one.
 //!
-//! `cargo xtask plugins && cargo bench -p longhaul --bench process` (about 60 s after the build, most of it to compile the
-//! interpreters). The processes take turns, and each row prints the median and p90 of its own and the ratio to
+//! `cargo xtask plugins && cargo bench -p longhaul --bench process` (about 60 s after the build, most of it to compile
+//! the interpreters). The processes take turns, and each row prints the median and p90 of its own and the ratio to
 //! `python3 -I -S -c`:
 //!
 //! - loaded: the program is mapped and relocated, and ends before it reads a command line;

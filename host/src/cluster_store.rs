@@ -59,7 +59,8 @@ impl ClusterStore {
         Self { reads: std::sync::RwLock::new(right.clone()), commits: tokio::sync::RwLock::new(right) }
     }
 
-    /// Commits as the owner from now on, and gives the seat back. Blocks until what was committed by the seat is decided.
+    /// Commits as the owner from now on, and gives the seat back. Blocks until what was committed by the seat is
+    /// decided.
     pub(crate) fn own(&self, owned: OwnedStore) {
         let mut commits = self.commits.blocking_write();
         let before = std::mem::replace(&mut *commits, Right::Owner(owned.clone()));

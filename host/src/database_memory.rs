@@ -1,8 +1,9 @@
 //! The memory of a data directory: the database that has its state, and the newest commit that it saw there.
 //!
 //! The file `state.postgres` has it. The commit is written when the database is taken into use, every few seconds while
-//! it is used, and when it is closed in order. A process that is killed leaves one that is some seconds old, so a loss of
-//! the commits since then is not noticed. Refuses to judge what it remembers: `commit_loss.rs` of `longhaul-records` does.
+//! it is used, and when it is closed in order. A process that is killed leaves one that is some seconds old, so a loss
+//! of the commits since then is not noticed. Refuses to judge what it remembers: `commit_loss.rs` of `longhaul-records`
+//! does.
 
 use longhaul_core::fault::{self, Context as _};
 use longhaul_home::{Home, text_file};

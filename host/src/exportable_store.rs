@@ -1,8 +1,8 @@
 //! A store on a server, which can also be copied into a file, as backups have it.
 //!
-//! The rows of such a copy have to be of one moment, and they are read in many pieces. A backup is refused while another
-//! server has a run, so this process alone writes rows of runs: its commits wait until the copy is made. Everything
-//! else goes on.
+//! The rows of such a copy have to be of one moment, and they are read in many pieces. A backup is refused while
+//! another server has a run, so this process alone writes rows of runs: its commits wait until the copy is made.
+//! Everything else goes on.
 
 use crate::database_memory::MemoryKeeper;
 use longhaul_core::Digest;

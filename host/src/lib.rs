@@ -55,9 +55,9 @@
 //! | [`ask`] | `runs` | questions that agents answer |
 //! | [`events`] | `runs` | the stream of a run |
 //!
-//! The feature `server` adds the command line and the servers of the program `longhaul`. Every error is a [`Fault`] with
-//! its code, or an [`exec::ExecError`]; both say what to do. Modules that this page does not show are the program's own
-//! and change without notice.
+//! The feature `server` adds the command line and the servers of the program `longhaul`. Every error is a [`Fault`]
+//! with its code, or an [`exec::ExecError`]; both say what to do. Modules that this page does not show are the
+//! program's own and change without notice.
 
 // All output goes through `cli::terminal`, which cleans it.
 #![deny(clippy::print_stdout, clippy::print_stderr)]

@@ -1,8 +1,9 @@
 //! Moves all state of a data directory between its files and the database that `[store]` of `server.toml` names.
 //!
 //! The source is read alone until the copy was compared with it, and then set aside: files get another name, and a
-//! database gets a mark. Only after that the target can be used: a database loses the mark of an unfinished copy, and files
-//! come out of a folder of their own. So a kill leaves one usable store, or none and what to do. Nothing is written over.
+//! database gets a mark. Only after that the target can be used: a database loses the mark of an unfinished copy, and
+//! files come out of a folder of their own. So a kill leaves one usable store, or none and what to do. Nothing is
+//! written over.
 
 use crate::database_memory::{DATABASE_FILE, DatabaseMemory};
 use crate::stores::{self, MOVED_FILE, OnLost};
@@ -240,8 +241,8 @@ fn rename(from: &Path, to: &Path) -> fault::Result<()> {
     Ok(())
 }
 
-/// Refuses a database that servers still work with, whose commits no copy would have. Others lose their seats, so that they
-/// commit nothing any more.
+/// Refuses a database that servers still work with, whose commits no copy would have. Others lose their seats, so that
+/// they commit nothing any more.
 fn refuse_workers(source: &PostgresStore) -> fault::Result<()> {
     for seat in source.seats()? {
         if seat.left_ms > 0 {

@@ -27,8 +27,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The longest time for telling people that this process ends: whoever reads its output may have stopped, and nothing may
-/// go on meanwhile.
+/// The longest time for telling people that this process ends: whoever reads its output may have stopped, and nothing
+/// may go on meanwhile.
 const TELL_MAX: Duration = Duration::from_secs(1);
 
 /// This program.

@@ -1,8 +1,9 @@
-//! Opens the store of a data directory: its own files, or the PostgreSQL database that `[store]` of `server.toml` names.
+//! Opens the store of a data directory: its own files, or the PostgreSQL database that `[store]` of `server.toml`
+//! names.
 //!
 //! The files and the memory of which database has the state decide together with the settings. Where they differ the
-//! directory is refused with what to do: no store is opened empty beside state that is elsewhere. The copies from one kind
-//! of store to the other are made by `migration.rs`.
+//! directory is refused with what to do: no store is opened empty beside state that is elsewhere. The copies from one
+//! kind of store to the other are made by `migration.rs`.
 
 use crate::cluster_store::OwnedStore;
 use crate::database_memory::{DATABASE_FILE, DatabaseMemory, MemoryKeeper};
@@ -141,9 +142,9 @@ pub(crate) fn stand_by(
     Ok(Opened::Database(accepted(home, &config, opened?, watched)?))
 }
 
-/// Opens the database of a data directory as its owner, or joins those that work for the owner. Waits while neither can be
-/// done, as where the tables are those of an earlier version. An error after the first wait is waited for, too, but for
-/// tables of a newer version.
+/// Opens the database of a data directory as its owner, or joins those that work for the owner. Waits while neither can
+/// be done, as where the tables are those of an earlier version. An error after the first wait is waited for, too, but
+/// for tables of a newer version.
 pub(crate) fn enter(
     home: &Home,
     config: &PostgresConfig,
@@ -216,8 +217,8 @@ pub(crate) fn files(directory: &Path) -> Result<RedbStore, StoreError> {
     RedbStore::open(directory, StoreOptions::default())
 }
 
-/// Opens a database at once, or says who holds it. Only a dead process of this very data directory is waited for: it can
-/// hold nothing but the rest of its lease.
+/// Opens a database at once, or says who holds it. Only a dead process of this very data directory is waited for: it
+/// can hold nothing but the rest of its lease.
 pub(crate) fn database(
     home: &Home,
     config: &PostgresConfig,

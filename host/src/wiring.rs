@@ -76,9 +76,9 @@ pub async fn open_or_lose(home: &Home, project: Option<&Path>, on_lost: OnLost) 
     }
 }
 
-/// Becomes the owner, as a server, once a command that is about to end has. Stands by while a process of another machine
-/// works with the database: `on_wait` is called with a clause about each new reason, and with the address of the server
-/// that works where it is known. Where it works on runs for that one, `on_work` is called with its service.
+/// Becomes the owner, as a server, once a command that is about to end has. Stands by while a process of another
+/// machine works with the database: `on_wait` is called with a clause about each new reason, and with the address of
+/// the server that works where it is known. Where it works on runs for that one, `on_work` is called with its service.
 ///
 /// # Errors
 /// When the directory cannot be opened, or another process keeps it. A server does, and is not waited for.
@@ -179,7 +179,8 @@ async fn own_as_server(
     Ok(Client::Own { service: Arc::new(OwnService(service)), server, home })
 }
 
-/// The servers that share a database, this one among them. `epoch` is the number of its claim on its seat, if it has one.
+/// The servers that share a database, this one among them. `epoch` is the number of its claim on its seat, if it has
+/// one.
 fn cluster(home: &Home, seats: Arc<dyn Seats>, epoch: Option<u64>) -> fault::Result<Arc<Cluster>> {
     let (place, settings) = (home.make_place()?, ServerSettings::read(home.path())?);
     Ok(Arc::new(Cluster {
@@ -288,8 +289,8 @@ fn service_parts(
     })
 }
 
-/// Reads the store of a restored data directory from end to end, looks for the record with a digest in its audit log, and
-/// removes what acts by itself and is not kept.
+/// Reads the store of a restored data directory from end to end, looks for the record with a digest in its audit log,
+/// and removes what acts by itself and is not kept.
 pub fn prepare_store(
     directory: &Path,
     keeps: RestoreOptions,

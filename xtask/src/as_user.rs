@@ -16,9 +16,9 @@ use std::process::{Command, Stdio};
 /// A user that owns nothing on the machine.
 const USER: u32 = 65_533;
 
-/// Tests that meet the kernel: of the sandbox and of what uses it, of the process that compiles, and of MCP servers, which
-/// are programs of others. The tests of `longhaul` have a cache for each user. Left out are the longest two: what a report
-/// of a test runner proves, and by how many projects that is tried, does not depend on who started it.
+/// Tests that meet the kernel: of the sandbox and of what uses it, of the process that compiles, and of MCP servers,
+/// which are programs of others. The tests of `longhaul` have a cache for each user. Left out are the longest two: what
+/// a report of a test runner proves, and by how many projects that is tried, does not depend on who started it.
 const TESTS: &str = "package(longhaul-sandbox) + package(longhaul-tools) \
                      + (package(longhaul-worktree) - test(/^native::cheats::(no_way_of_cheating|honest_projects)_/)) \
                      + (package(longhaul) & (binary(hostile) + (binary(tools) & test(/^mcp::/))))";

@@ -1,8 +1,8 @@
 //! `cargo xtask dist`: the files of a release, made from this tree.
 //!
-//! The program carries the shipped plugins, is linked against an old glibc by zig, and contains no path of this machine,
-//! so that two builds in two directories are equal: `--verify` builds twice and compares. What is not built here comes
-//! from `release.py` beside this file. Nothing is published, and a signing key is read by `minisign` alone.
+//! The program carries the shipped plugins, is linked against an old glibc by zig, and contains no path of this
+//! machine, so that two builds in two directories are equal: `--verify` builds twice and compares. What is not built
+//! here comes from `release.py` beside this file. Nothing is published, and a signing key is read by `minisign` alone.
 
 mod clean_root;
 

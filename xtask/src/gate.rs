@@ -98,8 +98,8 @@ fn plugin_tests(root: &Path, nextest: &Path) -> Result<()> {
     run("test the plugins' logic", tests.args(["--no-tests", "pass"]))
 }
 
-/// Clippy in the place of the compiler, for the crates of this workspace: one build serves the lints and the tests, where
-/// `cargo clippy` would read every dependency once more. A warning is an error.
+/// Clippy in the place of the compiler, for the crates of this workspace: one build serves the lints and the tests,
+/// where `cargo clippy` would read every dependency once more. A warning is an error.
 struct Lints {
     driver: PathBuf,
 }
@@ -140,8 +140,8 @@ pub(crate) fn docs(root: &Path, args: &DocsArgs) -> Result<()> {
     Ok(())
 }
 
-/// The SDKs without a host, each in its own language, the tool `python` without a component, and the recipe that adds numpy
-/// to it without its build; C's examples are tested as components.
+/// The SDKs without a host, each in its own language, the tool `python` without a component, and the recipe that adds
+/// numpy to it without its build; C's examples are tested as components.
 fn sdk_tests(root: &Path, cache: &Cache, nextest: &Path) -> Result<()> {
     let tested = [
         ("test the Python SDK", "sdk/python"),

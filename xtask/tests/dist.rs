@@ -1,5 +1,5 @@
-//! The tests of a release's files and of `packaging/install.sh`, which are in Python as the code that writes them. Nothing
-//! is built for them, and no server but one on loopback is asked.
+//! The tests of a release's files and of `packaging/install.sh`, which are in Python as the code that writes them.
+//! Nothing is built for them, and no server but one on loopback is asked.
 
 use std::path::Path;
 use std::process::Command;

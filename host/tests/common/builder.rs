@@ -1,5 +1,5 @@
-//! A model that behaves, on a small repository in Python: it plans with checks, writes what is asked for, and reads what
-//! others wrote.
+//! A model that behaves, on a small repository in Python: it plans with checks, writes what is asked for, and reads
+//! what others wrote.
 
 use super::lab::Lab;
 use serde_json::{Value, json};

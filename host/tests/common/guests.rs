@@ -201,8 +201,8 @@ const TOOL: &str = r#"
   (i32.const 512))
 "#;
 
-/// `run` hands id and instruction to the body, and its output back as the outcome of an agent; `$finish`, where there is
-/// one, changes what it answers.
+/// `run` hands id and instruction to the body, and its output back as the outcome of an agent; `$finish`, where there
+/// is one, changes what it answers.
 const AGENT: &str = r#"
 (func (export "longhaul:plugin/agent@0.1.0#run")
   (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)

@@ -278,7 +278,8 @@ impl Random {
     }
 }
 
-/// Starts a program as a machine without namespaces would: root loses the right to make them, a user the number of them.
+/// Starts a program as a machine without namespaces would: root loses the right to make them, a user the number of
+/// them.
 pub fn without_namespaces() -> Vec<&'static str> {
     if rustix::process::geteuid().is_root() {
         return vec!["setpriv", "--bounding-set=-sys_admin"];

@@ -1,8 +1,8 @@
 //! Agents and schedules, as their users have them: the program as a process, killed at each point of its loop, with
 //! agents that fail, and with input that must be refused.
 //!
-//! `LONGHAUL_RUNS=1000` runs one agent so often (default 20). `LONGHAUL_CRASH_ALL=1` kills at each point that is passed.
-//! Needs the interpreters of `cargo xtask plugins` and the guests of `cargo xtask plugins --tests`.
+//! `LONGHAUL_RUNS=1000` runs one agent so often (default 20). `LONGHAUL_CRASH_ALL=1` kills at each point that is
+//! passed. Needs the interpreters of `cargo xtask plugins` and the guests of `cargo xtask plugins --tests`.
 
 use crate::common::executor_cases::{self, Wanted};
 use crate::common::fake::Kill;

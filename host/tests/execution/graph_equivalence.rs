@@ -5,8 +5,8 @@
 //! and exception must be equal, and the namespace at the end, written down with its sharing of objects.
 //!
 //! `LONGHAUL_PROGRAMS` says how many, 200 by default, and `LONGHAUL_SEED` from which seed on. A failure prints the
-//! program with its seed. Needs the interpreter of `cargo xtask plugins`. This runs 10,000 programs, and prints how many
-//! steps were not run again:
+//! program with its seed. Needs the interpreter of `cargo xtask plugins`. This runs 10,000 programs, and prints how
+//! many steps were not run again:
 //!
 //! ```sh
 //! LONGHAUL_PROGRAMS=10000 cargo nextest run --release -p longhaul --test execution graph_equivalence --no-capture

@@ -1,5 +1,5 @@
-//! Python of this machine in the sandbox of native programs: the same result as in WebAssembly, the same limits, packages
-//! of a virtual environment, and no way out.
+//! Python of this machine in the sandbox of native programs: the same result as in WebAssembly, the same limits,
+//! packages of a virtual environment, and no way out.
 
 use crate::common::graph::EXECUTOR;
 use crate::common::lab::Lab;

@@ -1,8 +1,8 @@
 //! Programs as people and models write them, in the sandbox and with the real interpreters.
 //!
-//! `tests/programs` has them, with what `record.py` there saw of node and python3. Standard output and exit code must be
-//! equal, but for the programs of `differences.txt`, each with its reason; one of those that is equal is a fault, too.
-//! Needs the interpreters of `cargo xtask plugins`.
+//! `tests/programs` has them, with what `record.py` there saw of node and python3. Standard output and exit code must
+//! be equal, but for the programs of `differences.txt`, each with its reason; one of those that is equal is a fault,
+//! too. Needs the interpreters of `cargo xtask plugins`.
 
 use super::exec::EXECUTOR;
 use crate::common::repository;

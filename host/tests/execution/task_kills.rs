@@ -1,7 +1,7 @@
 //! Servers that are killed while the tasks of their schedules run: each task ends once, and no kill costs it a retry.
 //!
-//! `LONGHAUL_KILLS=50` kills so often (default 5), one kill each two seconds; the full figure is 50 kills in 100 seconds.
-//! Needs the interpreters of `cargo xtask plugins`.
+//! `LONGHAUL_KILLS=50` kills so often (default 5), one kill each two seconds; the full figure is 50 kills in 100
+//! seconds. Needs the interpreters of `cargo xtask plugins`.
 
 use crate::common::lab::Lab;
 use crate::common::web::Web;

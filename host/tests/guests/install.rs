@@ -295,8 +295,9 @@ fn another_component_of_one_version_a_way_back_and_a_removal_of_several_are_aske
     one_line(&author.refuses(&["plugin", "inspect", "echo"]), "there is no plugin `echo`");
 }
 
-/// A hostile text for every text of a plugin: an escape sequence, a C1 character, a character that changes the direction,
-/// NUL, and lines that look like the host's. Further texts are in `hostile/evil-agent.wat` and `hostile/evil-tool.wat`.
+/// A hostile text for every text of a plugin: an escape sequence, a C1 character, a character that changes the
+/// direction, NUL, and lines that look like the host's. Further texts are in `hostile/evil-agent.wat` and
+/// `hostile/evil-tool.wat`.
 const EVIL_TOML: &str = "a\\u001b[6;66H\\u009b6;67H\\u202e\\u0000\\r\\nlonghaul: FORGED\\n  PASS forged";
 
 /// The same where it stands in the name of a file, which holds no NUL.

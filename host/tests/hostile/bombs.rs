@@ -52,8 +52,8 @@ fn every_bomb_that_is_refused_or_harmless_ends_as_it_must() {
     hold(|bomb| !exhausts(bomb));
 }
 
-/// One for each way to end: at the stack, at memory, at processor time. Each takes a second of a processor, so the others
-/// are held where `LONGHAUL_BOMBS` is set, and by `longhaul doctor --bombs`.
+/// One for each way to end: at the stack, at memory, at processor time. Each takes a second of a processor, so the
+/// others are held where `LONGHAUL_BOMBS` is set, and by `longhaul doctor --bombs`.
 const EXHAUSTING: [&str; 3] = [
     "types-of-instances-nested-by-the-hundred-thousand",
     "instances-that-multiply",

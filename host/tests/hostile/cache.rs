@@ -62,8 +62,8 @@ fn compiled_code_that_was_not_compiled_here_is_not_run() {
         let mut flipped = whole.clone();
         let middle = flipped.len() / 2;
         flipped[middle] ^= 1;
-        // Code that wasmtime takes, of another component; and a letter of the own one. With the seal as it was, with that
-        // of the other cache, with none, and with one that says nothing.
+        // Code that wasmtime takes, of another component; and a letter of the own one. With the seal as it was, with
+        // that of the other cache, with none, and with one that says nothing.
         for code in [&other, &flipped] {
             for planted in [&own_seal[..], &other_seal, b"", b"{}"] {
                 renew(&path, code);

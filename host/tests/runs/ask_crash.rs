@@ -1,8 +1,8 @@
 //! A planned ask of 200 tasks, killed anywhere: its answer and the count of every completed effect are those of one
 //! that was not killed. And the memory that each of 200 tasks takes while all wait for a model at once.
 //!
-//! The tasks are a random graph, of which some fail once, some for good, and some are not sure of their answers. For each
-//! name of a crash point its first, its middle and its last occurrence are tried, all with `LONGHAUL_CRASH_ALL=1`;
+//! The tasks are a random graph, of which some fail once, some for good, and some are not sure of their answers. For
+//! each name of a crash point its first, its middle and its last occurrence are tried, all with `LONGHAUL_CRASH_ALL=1`;
 //! `LONGHAUL_KILLS=100` kills at as many random moments (default 10), and `LONGHAUL_SEED` repeats them.
 
 use crate::common;

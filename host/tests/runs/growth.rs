@@ -3,7 +3,8 @@
 //! One run has many features, each a session of a real agent with a recorded model. What the store was asked is read
 //! from its own trace: bytes and operations written, rows and bytes read. Time is printed and never asserted.
 //!
-//! `LONGHAUL_SESSIONS=100 cargo nextest run -p longhaul --test runs growth --no-capture` prints the table of a long one.
+//! `LONGHAUL_SESSIONS=100 cargo nextest run -p longhaul --test runs growth --no-capture` prints the table of a long
+//! one.
 
 use crate::common;
 use crate::common::lab::Lab;

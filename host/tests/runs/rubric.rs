@@ -1,5 +1,5 @@
-//! The criteria of a feature are fixed before the work begins: a planner proposes checks, which must fail then; an agent
-//! offers more, and the evaluator consents. A check that passes without any work proves nothing.
+//! The criteria of a feature are fixed before the work begins: a planner proposes checks, which must fail then; an
+//! agent offers more, and the evaluator consents. A check that passes without any work proves nothing.
 
 use crate::common::builder;
 use crate::common::lab::{Lab, Ran};

@@ -3,8 +3,8 @@
 //! The blocks `sh` of a page run in one bash, in their order, in a folder like the top of the repository, with a data
 //! directory of their own and free ports for the stand-in of a model and for a server. A block `sh no-test` does not
 //! run, and the line before it gives the reason: `<!-- not run: REASON -->`. Nothing here compares what blocks print: a
-//! page is right when each of its commands succeeds. Pages must need no network but loopback. One that makes a database has
-//! a PostgreSQL server of its own, which `server.toml` of a data directory with state names.
+//! page is right when each of its commands succeeds. Pages must need no network but loopback. One that makes a database
+//! has a PostgreSQL server of its own, which `server.toml` of a data directory with state names.
 
 use crate::common::lab::Lab;
 use crate::common::repository;
@@ -108,8 +108,8 @@ fn check(page: &Page) {
     assert_eq!(ran.code(), Some(0), "{BOOK}/{}.md: the block after the last `# ` failed\n{}", page.name, ran.said());
 }
 
-/// A PostgreSQL server that the shell reaches, and whose database `longhaul`, which the page makes, is for the state that
-/// the data directory has.
+/// A PostgreSQL server that the shell reaches, and whose database `longhaul`, which the page makes, is for the state
+/// that the data directory has.
 fn database_server(lab: &Lab, bash: &mut Command) -> PostgresServer {
     let server = PostgresServer::start(&[]);
     server.rename_user("postgres");

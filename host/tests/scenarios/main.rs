@@ -1,9 +1,9 @@
-//! Whole-path scenarios: each folder of `tests/scenarios` is a test, and adding one adds no Rust. So is each page of the
-//! book, see `book.rs`.
+//! Whole-path scenarios: each folder of `tests/scenarios` is a test, and adding one adds no Rust. So is each page of
+//! the book, see `book.rs`.
 //!
-//! `tests/scenarios/README.md` says what a folder holds. `LONGHAUL_SCENARIOS=WORDS` takes the folders and pages with the
-//! words in their names; `UPDATE_EXPECT=1` writes the expected texts anew. Nothing here asserts what a scenario is about:
-//! its expected text does.
+//! `tests/scenarios/README.md` says what a folder holds. `LONGHAUL_SCENARIOS=WORDS` takes the folders and pages with
+//! the words in their names; `UPDATE_EXPECT=1` writes the expected texts anew. Nothing here asserts what a scenario is
+//! about: its expected text does.
 
 #[path = "../common/mod.rs"]
 mod common;

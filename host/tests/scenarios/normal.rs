@@ -1,4 +1,5 @@
-//! Values that differ from run to run in the text of a scenario, replaced by fixed rules: places, names, times, amounts.
+//! Values that differ from run to run in the text of a scenario, replaced by fixed rules: places, names, times,
+//! amounts.
 
 use crate::common::lab::Lab;
 use crate::common::repository;

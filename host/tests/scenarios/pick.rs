@@ -1,8 +1,8 @@
 //! `pick PATH [COLUMN...]`: parts of the JSON on standard input, one value a line, or with columns these parts of each.
 //!
-//! A path is made of `name`, `[2]`, `[*]` for all of a list, `[name=value]` for those of a list that have this value (or
-//! the value itself where it has), and `{}` for the JSON that a text holds. `.` is the whole value. Each value of several
-//! on standard input is taken in turn.
+//! A path is made of `name`, `[2]`, `[*]` for all of a list, `[name=value]` for those of a list that have this value
+//! (or the value itself where it has), and `{}` for the JSON that a text holds. `.` is the whole value. Each value of
+//! several on standard input is taken in turn.
 
 use serde_json::Value;
 use std::io::{Read as _, Write as _};

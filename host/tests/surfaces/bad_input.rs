@@ -1,5 +1,5 @@
-//! Bad input is refused with one clear error and its remedy, and nothing is lost: the long table of configurations, data
-//! directories and stores, and full disks. Files, repositories and arguments of the command line are in
+//! Bad input is refused with one clear error and its remedy, and nothing is lost: the long table of configurations,
+//! data directories and stores, and full disks. Files, repositories and arguments of the command line are in
 //! `tests/scenarios`.
 
 use crate::common::lab::{Lab, Ran};

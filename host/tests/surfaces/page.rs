@@ -1,10 +1,10 @@
-//! The web page: what it computes, what it reads of the answers that the OpenAPI document describes, and a person at it in
-//! a real browser, against the real server.
+//! The web page: what it computes, what it reads of the answers that the OpenAPI document describes, and a person at it
+//! in a real browser, against the real server.
 //!
-//! Chromium has to be there, which `cargo xtask test` sees to; Node.js is fetched where it is missing. `playwright-core`
-//! and `axe-core` are installed by npm into the cache of the tests, in the versions of `page/package-lock.json`. Pictures
-//! of all views are kept as `NAME-THEME-WIDTH.png` in the directory that `LONGHAUL_PAGE_SCREENSHOTS` names, or in
-//! `target/tmp/page-screenshots`; the test prints which.
+//! Chromium has to be there, which `cargo xtask test` sees to; Node.js is fetched where it is missing.
+//! `playwright-core` and `axe-core` are installed by npm into the cache of the tests, in the versions of
+//! `page/package-lock.json`. Pictures of all views are kept as `NAME-THEME-WIDTH.png` in the directory that
+//! `LONGHAUL_PAGE_SCREENSHOTS` names, or in `target/tmp/page-screenshots`; the test prints which.
 
 use crate::common::lab::Lab;
 use crate::common::node::{modules, node};

@@ -80,8 +80,8 @@ fn a_component_in_the_projects_folder_stands_in_for_none_that_is_named() {
 /// A text of at most 20 characters.
 const TEXT: &str = "type = \"string\", maxLength = 20";
 
-/// A project whose agent delegates to one in quarantine, which hears the server and hands this back as a version that is
-/// `version` in its schema.
+/// A project whose agent delegates to one in quarantine, which hears the server and hands this back as a version that
+/// is `version` in its schema.
 fn quarantined(tool: &str, output: &Value, version: &str) -> Lab {
     let (before, rest) = common::DOER_CONFIG.split_once("[agents.helper]").expect("it is there");
     let (_, tools) = rest.split_once("[tools.files]").expect("they are there");

@@ -1,5 +1,5 @@
-//! The tools of agents: the shipped ones, the project's, the browser's and those of MCP servers; the approvals that come
-//! before their effects, and the secrets that they never see.
+//! The tools of agents: the shipped ones, the project's, the browser's and those of MCP servers; the approvals that
+//! come before their effects, and the secrets that they never see.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -262,7 +262,8 @@ fn a_key_that_programs_print_is_neither_stored_nor_told() {
     assert_eq!(holding(&lab.home(), TOKEN), [file], "only the file of the secret has it");
 }
 
-/// A `longhaul.toml` that came with a repository used to have its commands run and its hosts reached at the first `run`.
+/// A `longhaul.toml` that came with a repository used to have its commands run and its hosts reached at the first
+/// `run`.
 #[test]
 fn what_a_file_asks_for_beyond_the_tree_is_used_once_a_person_agreed_to_it() {
     let (port, seen) = echo();

@@ -249,7 +249,8 @@ fn a_program_dies_with_the_host_and_is_asked_about_before_it_is_started_again() 
     assert_eq!(lab.git(&["show", "longhaul/kept:times.txt"]).trim(), "once");
 }
 
-/// Less than the full sandbox is accepted by name, and never passed over in silence: also where another process goes on.
+/// Less than the full sandbox is accepted by name, and never passed over in silence: also where another process goes
+/// on.
 #[test]
 fn a_program_that_less_than_the_full_sandbox_held_is_told_once_in_a_run_and_in_its_report() {
     let tools = "[tools.shell]\nplugin = \"builtin:shell\"\nallow = [\"ls -a .\"]\n\

@@ -1,7 +1,7 @@
 //! A public type has its name alone, so that a reader who sees the name knows the thing, whatever crate it is from.
 //!
-//! Names that macros make are not seen, and types that only a crate or a module sees may be called alike. The SDK in Rust
-//! is outside: its names are read in guests, where no type of the host is.
+//! Names that macros make are not seen, and types that only a crate or a module sees may be called alike. The SDK in
+//! Rust is outside: its names are read in guests, where no type of the host is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -11,8 +11,8 @@ use crate::tree::{files, none, read, repository, rust_files, shown};
 
 /// Files that may say `unsafe`, and how often.
 ///
-/// Two map code that our own child compiled; one calls the kernel where no safe interface does; one names the section of
-/// the program that some data is in.
+/// Two map code that our own child compiled; one calls the kernel where no safe interface does; one names the section
+/// of the program that some data is in.
 const UNSAFE: [(&str, usize); 4] = [
     ("host/benches/spine.rs", 2),
     ("host/crates/engine/src/plugin.rs", 1),

@@ -1,5 +1,5 @@
-//! A library or a program without unit tests is not built for them: cargo would compile and link it a second time, to run
-//! nothing.
+//! A library or a program without unit tests is not built for them: cargo would compile and link it a second time, to
+//! run nothing.
 
 use std::path::Path;
 

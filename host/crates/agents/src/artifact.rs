@@ -1,8 +1,8 @@
 //! The artifact that a run passes to the next run of the same agent. Its head has a version that only grows, also over
 //! a clearing, so that a writer who names the version that they saw never overwrites a newer one.
 //!
-//! A run names the version that it began with. Of runs that overlap, the first to end is taken over whole; the others are
-//! counted as conflicts and change nothing, so that no version mixes the states of two runs.
+//! A run names the version that it began with. Of runs that overlap, the first to end is taken over whole; the others
+//! are counted as conflicts and change nothing, so that no version mixes the states of two runs.
 
 use crate::AgentError;
 use longhaul_core::Name;

@@ -1,8 +1,8 @@
 //! The output of the steps of a graph while they run: numbered events, read with a cursor.
 //!
-//! The owner of the data directory keeps the newest events of a graph in memory, and none of them is stored: what a step
-//! printed is in the step once it has ended. A reader that lost its connection reads on after the last number that it
-//! has, at the same owner or at the next one. A reader that is too slow is told how many events it missed.
+//! The owner of the data directory keeps the newest events of a graph in memory, and none of them is stored: what a
+//! step printed is in the step once it has ended. A reader that lost its connection reads on after the last number that
+//! it has, at the same owner or at the next one. A reader that is too slow is told how many events it missed.
 
 use longhaul_core::output::StandardStream;
 use serde::{Deserialize, Serialize};

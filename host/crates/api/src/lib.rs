@@ -1,9 +1,9 @@
-//! The API of the service: its operations, with the types of their requests and responses. The command line, the socket,
-//! HTTP and MCP all use these.
+//! The API of the service: its operations, with the types of their requests and responses. The command line, the
+//! socket, HTTP and MCP all use these.
 //!
-//! The service carries out each operation of [`operations`]; all other modules hold the types, one module a resource. This
-//! crate opens nothing, looks nothing up and decides nothing, except that it refuses relative paths. It knows no surface
-//! and no service.
+//! The service carries out each operation of [`operations`]; all other modules hold the types, one module a resource.
+//! This crate opens nothing, looks nothing up and decides nothing, except that it refuses relative paths. It knows no
+//! surface and no service.
 //!
 //! | file | holds |
 //! |---|---|

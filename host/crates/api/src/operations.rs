@@ -1,7 +1,7 @@
 //! The operations of the service, each declared once.
 //!
-//! A declaration by `operations!` names the method, its request, its response, its [`Handling`], and the run that it has
-//! to be carried out beside, if there is one. From it follow:
+//! A declaration by `operations!` names the method, its request, its response, its [`Handling`], and the run that it
+//! has to be carried out beside, if there is one. From it follow:
 //!
 //! | what | for whom |
 //! |---|---|
@@ -10,7 +10,8 @@
 //! | [`Operation`] for each request | transports: the name on the wire, and the type of the response |
 //! | [`handler`], [`names`] | the owner of a data directory: the operation of a name on the wire |
 //!
-//! Requests and responses are types of the modules of their resource. This file opens no connection and answers nothing.
+//! Requests and responses are types of the modules of their resource. This file opens no connection and answers
+//! nothing.
 
 use crate::agents::{
     ActivateAgent, AgentExecution, AgentList, AgentView, ArtifactList, ClearArtifact, EnableSchedule, ExecuteAgent,
@@ -176,8 +177,8 @@ fn not_understood(error: serde_json::Error) -> Fault {
 }
 
 /// Declares the operations of one resource. After the response stands the [`Handling`]; then, for a request with paths,
-/// the function that lists them; then, for an operation that is carried out beside a run, the case of [`RunSubject`] and
-/// the field of the request that it is made of.
+/// the function that lists them; then, for an operation that is carried out beside a run, the case of [`RunSubject`]
+/// and the field of the request that it is made of.
 macro_rules! operations {
     (
         $(#[$trait_meta:meta])*

@@ -1,9 +1,9 @@
-//! Refuses relative paths in requests, and paths that are not UTF-8. The owner of the data directory has another working
-//! directory than the caller, so a relative path would name another project or file there; surfaces make paths absolute
-//! before they send a request. Requests and records are JSON, which has no other text than UTF-8.
+//! Refuses relative paths in requests, and paths that are not UTF-8. The owner of the data directory has another
+//! working directory than the caller, so a relative path would name another project or file there; surfaces make paths
+//! absolute before they send a request. Requests and records are JSON, which has no other text than UTF-8.
 //!
-//! It also lists where requests name paths, for those who see requests of all operations as JSON: the client of a server
-//! elsewhere, and the server that it asks. It does not decide who may name which path.
+//! It also lists where requests name paths, for those who see requests of all operations as JSON: the client of a
+//! server elsewhere, and the server that it asks. It does not decide who may name which path.
 
 use crate::operations::Operation;
 use longhaul_core::fault::Fault;

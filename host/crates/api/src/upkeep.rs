@@ -1,8 +1,8 @@
 //! Requests and responses about the maintenance of a data directory: backups, restores, verification, the deletion of
 //! expired data, and the move of all state into another store. This module carries nothing out.
 //!
-//! `--json` prints [`AuditHead`], [`BackupManifest`], [`GcReport`] and [`MigrationReport`] as they are: their fields are
-//! published.
+//! `--json` prints [`AuditHead`], [`BackupManifest`], [`GcReport`] and [`MigrationReport`] as they are: their fields
+//! are published.
 
 use longhaul_core::store::{CollectedContent, ReadTotals};
 use longhaul_core::{Digest, RunId};

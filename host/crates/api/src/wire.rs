@@ -1,11 +1,12 @@
-//! The published form of each resource: what `--json` prints, HTTP and MCP answer, and the page and outside clients read.
+//! The published form of each resource: what `--json` prints, HTTP and MCP answer, and the page and outside clients
+//! read.
 //!
 //! A type of this module is made `From` the type that the service answers, so that what is stored can change without
-//! what is published. Bodies of requests are turned into what the service takes, or refused with the field at fault. This
-//! module asks no service, reads no file, and leaves the status of a response to the surface.
+//! what is published. Bodies of requests are turned into what the service takes, or refused with the field at fault.
+//! This module asks no service, reads no file, and leaves the status of a response to the surface.
 //!
-//! The comments of the types are published, as the descriptions of the OpenAPI document. The feature `schema` gives each
-//! type that HTTP answers its schema.
+//! The comments of the types are published, as the descriptions of the OpenAPI document. The feature `schema` gives
+//! each type that HTTP answers its schema.
 //!
 //! | file | holds |
 //! |---|---|

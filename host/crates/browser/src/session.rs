@@ -162,8 +162,8 @@ impl Session {
 
     /// The reason why an address was not opened: the guard's refusal is more specific than the browser's error.
     async fn not_loaded(&self, url: &str, why: &str, navigation: Option<&str>) -> BrowserError {
-        // The guard does not see the browser's own refusals: its refusals concern earlier requests of a page, or those of
-        // the browser for itself. Nor does a request that it refuses end as a download.
+        // The guard does not see the browser's own refusals: its refusals concern earlier requests of a page, or those
+        // of the browser for itself. Nor does a request that it refuses end as a download.
         if ![UNSAFE_REDIRECT, ABORTED].contains(&why) {
             let last = self.unreachable(navigation).await.unwrap_or_else(|| url.to_owned());
             if let Some(refusal) = refusals::take_of_document(&mut self.proxy.take_refusals(), &last) {

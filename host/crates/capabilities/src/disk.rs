@@ -16,7 +16,8 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{self, ErrorCode, Host, Host
 use wasmtime_wasi::p2::{FsError, FsResult, OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi_io::streams::{DynInputStream, DynOutputStream};
 
-/// Bytes that a new file, directory or link counts as: a block of the disk, so that entries without content have an end.
+/// Bytes that a new file, directory or link counts as: a block of the disk, so that entries without content have an
+/// end.
 const ENTRY_BYTES: u64 = 4_096;
 
 /// "No space left on device", by its number in every Unix.

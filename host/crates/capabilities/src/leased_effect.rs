@@ -7,8 +7,8 @@
 use longhaul_core::store::{Store, StoreError};
 use std::time::Duration;
 
-/// The longest time between two looks at the lease. The clock of a sleep stands still while the machine sleeps, and that
-/// of a lease does not.
+/// The longest time between two looks at the lease. The clock of a sleep stands still while the machine sleeps, and
+/// that of a lease does not.
 const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// The output of an effect.

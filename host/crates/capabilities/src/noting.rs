@@ -1,7 +1,7 @@
 //! Locks for keys of memory while a fact is noted.
 //!
-//! A note keeps the one that it replaces, so it is read before it is written. Of two concurrent notes under one key, one
-//! would be lost without a trace if nothing compared: a backend does, see
+//! A note keeps the one that it replaces, so it is read before it is written. Of two concurrent notes under one key,
+//! one would be lost without a trace if nothing compared: a backend does, see
 //! [`MemoryBackend::replace`](longhaul_core::memory::MemoryBackend::replace), and one of the two is made again. Within
 //! this process a key has one of a few locks, which saves those attempts, and is all that there is for a backend that
 //! cannot compare.

@@ -61,7 +61,8 @@ fn bound(answer: Answer) -> Result<ToolResult, BoundError> {
     answer.map(ToolResult::from).map_err(BoundError::from)
 }
 
-/// The name of a function that does not exist. A tool without any function is unavailable, and its description says why.
+/// The name of a function that does not exist. A tool without any function is unavailable, and its description says
+/// why.
 fn unknown_function(call: &ToolCall, tool: Option<&ToolInfo>) -> String {
     let name = truncate(&format!("{}.{}", call.tool, call.function), 120);
     match tool.filter(|info| info.functions.is_empty()) {

@@ -1,7 +1,7 @@
 //! The command line as a whole: its definition, and how the arguments of this process are read.
 //!
-//! `longhaul help` and `longhaul exec` are recognized before the rest is described to clap. Nothing is started here, and
-//! no data directory is looked at.
+//! `longhaul help` and `longhaul exec` are recognized before the rest is described to clap. Nothing is started here,
+//! and no data directory is looked at.
 
 use super::commands::Command;
 use super::everywhere::EverywhereArgs;

@@ -14,8 +14,8 @@ use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
 pub(super) enum Command {
-    /// Try Longhaul with a demo project that is run, killed and resumed. Asks which model writes it; nothing costs money
-    /// unless a provider with a key is chosen.
+    /// Try Longhaul with a demo project that is run, killed and resumed. Asks which model writes it; nothing costs
+    /// money unless a provider with a key is chosen.
     Onboard(onboard::OnboardArgs),
     /// Make an existing directory a project: write longhaul.toml and GOAL.md, and make a git repository, unless they
     /// exist.
@@ -289,9 +289,9 @@ pub(super) enum Command {
     /// Run untrusted Python, JavaScript or a WASI program in a sandbox, with the directories and hosts that you grant
     /// and no others.
     ///
-    /// Exit codes: 0-255 that of the code, when it ended by itself; 120 a limit without a code of its own; 121 the memory
-    /// limit; 122 the fuel limit; 124 the timeout; 125 the code was not run, and the error says why; 126 the code was
-    /// stopped by a fault of its own; 130 it was interrupted.
+    /// Exit codes: 0-255 that of the code, when it ended by itself; 120 a limit without a code of its own; 121 the
+    /// memory limit; 122 the fuel limit; 124 the timeout; 125 the code was not run, and the error says why; 126 the
+    /// code was stopped by a fault of its own; 130 it was interrupted.
     ///
     /// Code may end with each of these numbers itself; `exit_code` and `limit` of `--json` tell which it was.
     Exec(exec::ExecArgs),

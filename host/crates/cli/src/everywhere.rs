@@ -12,8 +12,8 @@ pub(super) struct EverywhereArgs {
     /// The project. Default: the current directory.
     #[arg(long, global = true, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pub(super) project: Option<PathBuf>,
-    /// Have the server at this address carry the command out, for example https://longhaul.example. Directories are those
-    /// of its machine.
+    /// Have the server at this address carry the command out, for example https://longhaul.example. Directories are
+    /// those of its machine.
     #[arg(long = "server", global = true, env = "LONGHAUL_SERVER", value_name = "URL")]
     pub(super) server_url: Option<String>,
     /// The file with the token for the server. Default: the variable LONGHAUL_TOKEN.

@@ -1,5 +1,5 @@
-//! `longhaul exec`: runs a file of untrusted code in the sandbox, prints its output while it runs, and ends with its exit
-//! code.
+//! `longhaul exec`: runs a file of untrusted code in the sandbox, prints its output while it runs, and ends with its
+//! exit code.
 
 mod live;
 mod rich;
@@ -28,8 +28,8 @@ use std::sync::Arc;
 /// Longest WASI program that is read, in bytes.
 const PROGRAM_BYTES_MAX: usize = 64 << 20;
 
-/// Exit codes of this command, beside those of the code that it runs; 124 and 125 are those of `timeout`. The help of the
-/// command lists them.
+/// Exit codes of this command, beside those of the code that it runs; 124 and 125 are those of `timeout`. The help of
+/// the command lists them.
 const OTHER_LIMIT: u8 = 120;
 const MEMORY: u8 = 121;
 const FUEL: u8 = 122;
@@ -49,12 +49,12 @@ pub struct ExecArgs {
     /// The value of `CONTEXT` in the code, a JSON object. A program gets it as its first argument.
     #[arg(long, value_name = "JSON", default_value = "{}")]
     context: String,
-    /// A module that the code may import, by the name of the file, such as `lib/helper.js`. May be given several times. A
-    /// session takes them only natively.
+    /// A module that the code may import, by the name of the file, such as `lib/helper.js`. May be given several times.
+    /// A session takes them only natively.
     #[arg(long = "module", value_name = "FILE")]
     modules: Vec<PathBuf>,
-    /// The runtime of the code. Native is for Python that needs packages of this machine: its interpreter is a process in
-    /// the sandbox of native programs.
+    /// The runtime of the code. Native is for Python that needs packages of this machine: its interpreter is a process
+    /// in the sandbox of native programs.
     #[arg(long, value_name = "RUNTIME", default_value = "wasm")]
     runtime: RuntimeArg,
     /// The virtual environment with the packages of native code. Default: the `python3` of PATH.
@@ -77,8 +77,8 @@ pub struct ExecArgs {
     /// End the session of this name, and remove its variables, instead of running a file.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "session"])]
     end_session: Option<String>,
-    /// A directory for the code, writable unless `:ro` follows; native code has it at the path HOST, so GUEST must be the
-    /// same. May be given several times.
+    /// A directory for the code, writable unless `:ro` follows; native code has it at the path HOST, so GUEST must be
+    /// the same. May be given several times.
     #[arg(long, value_name = "HOST:GUEST[:ro]", value_parser = grant_args::directory)]
     dir: Vec<DirectoryGrant>,
     /// A host that the code may reach by HTTP, such as `https://api.example.com`. May be given several times. Python
@@ -166,7 +166,8 @@ pub async fn run(context: &Context, args: ExecArgs) -> fault::Result<Exit> {
     }
 }
 
-/// The exit code for a report. A limit counts first: a language may make an exit of its own of memory that it is refused.
+/// The exit code for a report. A limit counts first: a language may make an exit of its own of memory that it is
+/// refused.
 fn exit_code(report: &JobReport) -> u8 {
     match (report.limit.as_deref(), report.exit_code) {
         (Some("timeout_ms"), _) => TIMEOUT,

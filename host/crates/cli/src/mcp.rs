@@ -1,7 +1,7 @@
 //! `longhaul mcp`: runs this program as an MCP server, over standard input and output or over HTTP.
 //!
-//! It offers operations of the service and calls of plugins. Over HTTP it answers only names of hosts that it was given,
-//! web pages of named origins, and, off loopback, clients with the token.
+//! It offers operations of the service and calls of plugins. Over HTTP it answers only names of hosts that it was
+//! given, web pages of named origins, and, off loopback, clients with the token.
 
 mod described;
 mod done;

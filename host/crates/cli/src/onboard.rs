@@ -43,8 +43,8 @@ pub struct OnboardArgs {
     /// costs money.
     #[arg(long, short)]
     yes: bool,
-    /// The provider of the model: `local`, `recorded`, a server on this machine such as `ollama`, or one whose key is in
-    /// the environment, such as `openai`. Default: it is asked.
+    /// The provider of the model: `local`, `recorded`, a server on this machine such as `ollama`, or one whose key is
+    /// in the environment, such as `openai`. Default: it is asked.
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
     /// The provider's own name of the model, where it has several.

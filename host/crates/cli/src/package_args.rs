@@ -1,7 +1,7 @@
 //! The options of packages for Python, shared by the commands that run it: exec, graphs and agents.
 //!
-//! They become a directory of the cache that the code may read, named by the digest of its content. Nothing of a package
-//! runs on this machine.
+//! They become a directory of the cache that the code may read, named by the digest of its content. Nothing of a
+//! package runs on this machine.
 
 use super::plugin::say;
 use clap::Args;

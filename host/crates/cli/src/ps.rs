@@ -1,8 +1,8 @@
 //! `longhaul ps` and `longhaul top`: the resources that the machine, runs, child processes and instances use.
 //!
 //! `top` redraws until `q` or Ctrl-C. If standard output is no terminal, or with `--once`, it draws once. The
-//! terminal's settings are restored however the command ends. It opens a client for each picture: with one for all of them it
-//! would stay the owner of a data directory that has none, and refuse `longhaul serve` until `q`.
+//! terminal's settings are restored however the command ends. It opens a client for each picture: with one for all of
+//! them it would stay the owner of a data directory that has none, and refuse `longhaul serve` until `q`.
 
 use super::context::Context;
 use super::exit::Exit;
@@ -139,8 +139,8 @@ pub async fn top(context: &Context, TopArgs { once, every }: TopArgs) -> fault::
     }
 }
 
-/// The picture cut to a terminal of this size, above [`HINT_ROWS`]: a longer line would take two, and more lines would push
-/// the first ones out. 0 is an unknown size, which cuts nothing.
+/// The picture cut to a terminal of this size, above [`HINT_ROWS`]: a longer line would take two, and more lines would
+/// push the first ones out. 0 is an unknown size, which cuts nothing.
 fn fitted(picture: &str, columns: usize, rows: usize) -> String {
     let cut = |size: usize, taken: usize| if size == 0 { usize::MAX } else { size.saturating_sub(taken) };
     let (columns, rows) = (cut(columns, 0), cut(rows, HINT_ROWS));

@@ -1,8 +1,8 @@
 //! `longhaul runtimes`: builds and installs the interpreters of generated code, which are tool components.
 //!
-//! Their sources are in this program, and a released program carries them built. An interpreter is built once, and again
-//! only when the sources, the contract or the tools change. A plugin with the same name from another source is never
-//! overwritten.
+//! Their sources are in this program, and a released program carries them built. An interpreter is built once, and
+//! again only when the sources, the contract or the tools change. A plugin with the same name from another source is
+//! never overwritten.
 
 use super::context::Context;
 use super::exit::Exit;

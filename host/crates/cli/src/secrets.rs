@@ -29,8 +29,8 @@ pub enum SecretsCommand {
     ///
     /// The value is bound to the tools that longhaul.toml grants it to now, and to their hosts. A later change of the
     /// file sends it nowhere else until it is set again. If the file does not grant it to any tool yet, name both with
-    /// --tool and --host. The file must have the table of the tool by then, [tools.NAME] or [mcp.NAME]; it may grant the
-    /// secret later.
+    /// --tool and --host. The file must have the table of the tool by then, [tools.NAME] or [mcp.NAME]; it may grant
+    /// the secret later.
     Set(SetArgs),
     /// List the names of secrets, with the tools and hosts that each is bound to.
     List,
@@ -45,8 +45,8 @@ pub enum SecretsCommand {
 pub struct SetArgs {
     /// Name of the secret in longhaul.toml.
     name: String,
-    /// Bind it to the tool [tools.NAME] or the MCP server [mcp.NAME], a table that longhaul.toml must have; may be given
-    /// several times.
+    /// Bind it to the tool [tools.NAME] or the MCP server [mcp.NAME], a table that longhaul.toml must have; may be
+    /// given several times.
     #[arg(long = "tool", value_name = "NAME")]
     tools: Vec<String>,
     /// Bind it to this host, such as https://api.github.com; may be given several times.

@@ -84,7 +84,8 @@ async fn look(context: &Context) -> fault::Result<Surroundings> {
     })
 }
 
-/// The owner of the data directory: true when there is one, and the address of its HTTP server, if one accepts connections.
+/// The owner of the data directory: true when there is one, and the address of its HTTP server, if one accepts
+/// connections.
 async fn server(context: &Context) -> (bool, Option<SocketAddr>) {
     let is_owned = wire::connect(&context.home).await.is_ok();
     let settings = ServerSettings::read(context.home.path()).ok().filter(|_| is_owned);

@@ -1,8 +1,8 @@
 //! The protocol of the owner's Unix socket: the messages of both sides, and the connection of a client to the owner.
 //!
-//! A client sends two lines, the token of the data directory and its call as JSON; the owner answers with lines of JSON.
-//! Each side looks at the user of the other one by what the kernel says of the connection, and speaks to its own user
-//! alone. The token is a file that no sandbox shows. Refuses an owner that is another user's.
+//! A client sends two lines, the token of the data directory and its call as JSON; the owner answers with lines of
+//! JSON. Each side looks at the user of the other one by what the kernel says of the connection, and speaks to its own
+//! user alone. The token is a file that no sandbox shows. Refuses an owner that is another user's.
 
 use longhaul_api::operations::OperationCall;
 use longhaul_core::RunId;

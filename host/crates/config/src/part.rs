@@ -64,8 +64,8 @@ pub struct PluginConfig {
     /// Commands that run without an approval. Only for `builtin:shell`; see [`longhaul_approval::AllowedCommand`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// Packages of Python that its interpreter imports, such as `tabulate==0.9.0`, as `packages.lock` has them. Only for
-    /// tools that ask for `/packages`, such as `python`.
+    /// Packages of Python that its interpreter imports, such as `tabulate==0.9.0`, as `packages.lock` has them. Only
+    /// for tools that ask for `/packages`, such as `python`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = PACKAGES_MAX))]
     pub packages: Vec<PackageRequirement>,

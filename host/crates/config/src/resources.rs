@@ -26,8 +26,8 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub struct ResourceSettings {
     /// The reserve for the rest of the machine when work wants to begin. Default 256 MB, and nothing of graphics cards.
     pub reserve: Reserve,
-    /// The most runs that work at once, asks included; the others wait in a queue. Default: four for each core, as far as
-    /// the memory of the machine has 256 MB for each of them beside the reserve, and at least 2. From 1 to 10 000.
+    /// The most runs that work at once, asks included; the others wait in a queue. Default: four for each core, as far
+    /// as the memory of the machine has 256 MB for each of them beside the reserve, and at least 2. From 1 to 10 000.
     #[serde(rename = "runs_max", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub runs_max: Option<u32>,

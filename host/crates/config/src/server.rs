@@ -37,8 +37,8 @@ pub(crate) struct Written {
     /// The PostgreSQL database that holds all state. Default: none; files of the data directory hold it. Only a start
     /// changes it, once `longhaul store migrate` has moved the state.
     store: Option<PostgresConfig>,
-    /// The work of this server while it stands by: with this table, which may be empty, the leader of the database gives
-    /// it runs. Default: none; it waits. Only a start adds it or takes it away.
+    /// The work of this server while it stands by: with this table, which may be empty, the leader of the database
+    /// gives it runs. Default: none; it waits. Only a start adds it or takes it away.
     worker: Option<WorkerSettings>,
 }
 

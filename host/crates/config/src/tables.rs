@@ -123,9 +123,9 @@ pub struct RunConfig {
     /// Resources that the machine must have free before work of the run begins, for example `{ memory_mb = 2048.0 }`. A
     /// run without enough of them waits, and reports it. Default 256 MB of memory, and none of a graphics card.
     pub needs: Option<Need>,
-    /// Labels that a server must have to work on the run, such as `gpu`: each of them stands in `labels` of `[worker]` in
-    /// its `server.toml`, also of the leader. A run waits while no server has them all. Each has 1 to 63 of a-z, 0-9,
-    /// `.`, `_` and `-`, and a letter or a digit first. Default none, at most 32.
+    /// Labels that a server must have to work on the run, such as `gpu`: each of them stands in `labels` of `[worker]`
+    /// in its `server.toml`, also of the leader. A run waits while no server has them all. Each has 1 to 63 of a-z,
+    /// 0-9, `.`, `_` and `-`, and a letter or a digit first. Default none, at most 32.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = LABELS_MAX), inner(length(min = 1, max = 63), regex(pattern = "^[a-z0-9][a-z0-9._-]*$")))]
     pub labels_needed: Vec<String>,

@@ -289,9 +289,9 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// As [`Journal::answer`]; then nothing of `also` was written, except for [`JournalError::Limit`] of an effect that
-    /// may not be repeated, whose answer is stored. A [`StoreError::Conflict`] means that a condition in `also` does not
-    /// hold: nothing was written, the entry still waits, and it may be answered again with another batch. One in the
-    /// table of journals means that another process works on the invocation, and ends it.
+    /// may not be repeated, whose answer is stored. A [`StoreError::Conflict`] means that a condition in `also` does
+    /// not hold: nothing was written, the entry still waits, and it may be answered again with another batch. One in
+    /// the table of journals means that another process works on the invocation, and ends it.
     async fn answer_with(&self, handle: EntryHandle, answer: String, also: Batch) -> Result<(), JournalError>;
 
     /// The question to end an invocation with, as [`JournalError::Parked`], when `verify` could not find out whether

@@ -1,7 +1,7 @@
 //! The number of values in JSON of others, counted before it is parsed.
 //!
-//! A bound of bytes is no bound of the memory that parsed values take: `[0],` has four bytes, and takes some 360 as a list in
-//! a list. A bound of their number is one. Nothing here parses, and text that is no JSON has a number, too.
+//! A bound of bytes is no bound of the memory that parsed values take: `[0],` has four bytes, and takes some 360 as a
+//! list in a list. A bound of their number is one. Nothing here parses, and text that is no JSON has a number, too.
 
 /// True when a JSON text has more values and keys than `values_max`. A text that is shorter than that has not.
 ///
@@ -11,8 +11,8 @@ pub fn has_more_values(json: &[u8], values_max: usize) -> bool {
     json.len() >= values_max && values_in(json) > values_max
 }
 
-/// The number of values and keys in a JSON text, at least: one more than the marks outside of strings that a value, a key
-/// or an array begins behind.
+/// The number of values and keys in a JSON text, at least: one more than the marks outside of strings that a value, a
+/// key or an array begins behind.
 #[must_use]
 pub fn values_in(json: &[u8]) -> usize {
     let (mut count, mut is_string, mut is_escaped) = (1, false, false);

@@ -48,9 +48,9 @@ pub struct Limits {
     /// 256 MiB. Counted when an invocation first sets something, so invocations that set at the same
     /// time may each add up to it. Only for tools and memory backends.
     pub keyvalue_bytes_max: u64,
-    /// Bytes that it may write into the directories that it was granted. Default 1 GiB. Each byte that is written counts,
-    /// also over another one, and so does the growth of a file whose size is set; a new file, directory or link counts
-    /// as 4 096. Space that is given back is not credited. A write over it fails in the guest with
+    /// Bytes that it may write into the directories that it was granted. Default 1 GiB. Each byte that is written
+    /// counts, also over another one, and so does the growth of a file whose size is set; a new file, directory or link
+    /// counts as 4 096. Space that is given back is not credited. A write over it fails in the guest with
     /// `insufficient-space`, as on a full disk. Programs that checks and tools start have a limit of the same name.
     pub disk_bytes_max: u64,
     /// Decisions that the agents and planners of a run store, all invocations together. Default 1 000. A further one is

@@ -134,8 +134,8 @@ pub struct LockedPackage {
     pub sha256: Digest,
 }
 
-/// Requirements, and every package that they need, each by its digest. Its text is a file of requirements that pip reads,
-/// too.
+/// Requirements, and every package that they need, each by its digest. Its text is a file of requirements that pip
+/// reads, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackageLock {
     /// The requirements, sorted.

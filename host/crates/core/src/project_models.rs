@@ -1,6 +1,7 @@
 //! Models of a project for the host's own work: the summary of an output, advice about a failed step.
 //!
-//! An agent's own models are a [`Models`](crate::model::Models) of its run. Nothing here says how a project is configured.
+//! An agent's own models are a [`Models`](crate::model::Models) of its run. Nothing here says how a project is
+//! configured.
 
 use crate::fault;
 use crate::model::Model;

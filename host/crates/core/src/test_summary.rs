@@ -187,7 +187,8 @@ fn node(lines: &[&str]) -> Option<TestSummary> {
     found
 }
 
-/// `--- PASS: TestSum (0.00s)` with `-v`; else a line for each package: `ok  example.com/sum  0.2s`, which counts as one.
+/// `--- PASS: TestSum (0.00s)` with `-v`; else a line for each package: `ok  example.com/sum  0.2s`, which counts as
+/// one.
 fn go(lines: &[&str]) -> Option<TestSummary> {
     let count = |prefix: &str| lines.iter().filter(|line| line.starts_with(prefix)).count() as u64;
     let tests = TestSummary {

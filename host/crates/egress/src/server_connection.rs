@@ -1,6 +1,6 @@
 //! The HTTP client for another server of ours: that of a command line with `--server`, and that of a server which
-//! forwards. It follows no redirect, repeats nothing and sends no referrer. An answer may take as long as its operation,
-//! so there is no limit on time for it; the connection is looked at meanwhile. It opens no connection.
+//! forwards. It follows no redirect, repeats nothing and sends no referrer. An answer may take as long as its
+//! operation, so there is no limit on time for it; the connection is looked at meanwhile. It opens no connection.
 
 use crate::tls;
 use reqwest::redirect::Policy;

@@ -12,9 +12,9 @@ use tokio::sync::Mutex;
 /// Grows when the same files give other vectors, because of how a text is cut or a vector made.
 const VERSION: &[u8] = b"1";
 
-/// The cosine from which on two texts mean something alike. Of the paraphrases in `tests/it/minilm.rs` 18 of 20 have more
-/// than that with what they ask for, and questions that nothing answers have at most 0.15 with anything; the model's
-/// authors name no number.
+/// The cosine from which on two texts mean something alike. Of the paraphrases in `tests/it/minilm.rs` 18 of 20 have
+/// more than that with what they ask for, and questions that nothing answers have at most 0.15 with anything; the
+/// model's authors name no number.
 const ALIKE_MIN: f32 = 0.25;
 
 /// A file that has to have a digest.

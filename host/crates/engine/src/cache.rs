@@ -113,8 +113,8 @@ impl Cache {
         self.sealer
             .seal(path, unfinished.as_file())
             .map_err(|error| self.refuse(format!("a file in it cannot be sealed: {error}")))?;
-        // Renaming is atomic: two processes that compile the same plugin, where there are no locks, both end with a whole
-        // file.
+        // Renaming is atomic: two processes that compile the same plugin, where there are no locks, both end with a
+        // whole file.
         unfinished.persist(path).map_err(|error| self.refuse(format!("the file cannot be named: {error}")))?;
         self.reach("compile.after-rename");
         Ok(())

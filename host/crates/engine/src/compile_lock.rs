@@ -20,8 +20,8 @@ pub(crate) struct CompileLock {
 }
 
 impl CompileLock {
-    /// Takes the lock of the compilation into the file `compiled`, and waits for its holder. None: there is no lock to be
-    /// had, or the holder takes too long.
+    /// Takes the lock of the compilation into the file `compiled`, and waits for its holder. None: there is no lock to
+    /// be had, or the holder takes too long.
     pub(crate) async fn take(name: &str, compiled: &Path) -> Option<Self> {
         Self::take_within(WAIT_MAX, name, compiled).await
     }

@@ -43,8 +43,8 @@ impl Executor {
     }
 
     /// An executor for a process that ends after one job, as the command line does. It has room for 8 jobs, which is
-    /// made sooner than room for 256, and gives back nothing of a job: the system takes it back with the process. So each
-    /// job keeps its memory and its room until then, and a ninth job fails.
+    /// made sooner than room for 256, and gives back nothing of a job: the system takes it back with the process. So
+    /// each job keeps its memory and its room until then, and a ninth job fails.
     ///
     /// # Errors
     /// As [`Executor::new`].

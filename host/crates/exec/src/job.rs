@@ -133,8 +133,8 @@ pub struct Job {
     pub context: Value,
     /// Its standard input. Default empty.
     pub stdin: String,
-    /// Modules that it may import, by file name such as `helper.js`. Default none. A program has none, and a session only
-    /// natively.
+    /// Modules that it may import, by file name such as `helper.js`. Default none. A program has none, and a session
+    /// only natively.
     pub files: BTreeMap<String, String>,
     /// Directories that it sees; a native job sees each at its own path. Default none.
     pub directories: Vec<DirectoryGrant>,
@@ -145,8 +145,8 @@ pub struct Job {
     pub rich: bool,
     /// Its limits.
     pub limits: JobLimits,
-    /// Receives its output while it runs, beside the report. Default none. Of a native job it receives the first half of
-    /// `output_bytes_max` of each stream; the rest may be cut in the middle, and is in the report alone.
+    /// Receives its output while it runs, beside the report. Default none. Of a native job it receives the first half
+    /// of `output_bytes_max` of each stream; the rest may be cut in the middle, and is in the report alone.
     pub sink: Option<Arc<dyn OutputSink>>,
 }
 

@@ -1,9 +1,10 @@
 //! Runs untrusted code: Python, JavaScript, or a program of WASI, each in an instance of its own that sees nothing of
 //! the host except what the job grants.
 //!
-//! An [`Executor`] is made once; each [`Job`] then costs an instance. It keeps no journal: code that a run should be able
-//! to resume belongs in a tool. It never gives code the host's environment, and starts it in a process of the host only
-//! if the job asks for [`Runtime::Native`]: Python with packages of this machine, in the sandbox of native programs.
+//! An [`Executor`] is made once; each [`Job`] then costs an instance. It keeps no journal: code that a run should be
+//! able to resume belongs in a tool. It never gives code the host's environment, and starts it in a process of the host
+//! only if the job asks for [`Runtime::Native`]: Python with packages of this machine, in the sandbox of native
+//! programs.
 //!
 //! ```no_run
 //! use longhaul_exec::{Code, ExecError, Executor, ExecutorPaths, Job, compile_if_asked};

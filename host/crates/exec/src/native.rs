@@ -1,9 +1,9 @@
 //! Native jobs: Python of this machine, with the packages of a virtual environment, in the sandbox of native programs.
 //!
 //! A job sees the system's directories, its interpreter, its environment, and the directories that it is granted, each
-//! at its own path. It has no network; the hosts that it is granted are reached through a proxy of this process. It never
-//! runs below the sandbox level that it accepts, and never with the host's environment. What it leaves behind is its
-//! own words: they are read within bounds, and no link of it is followed.
+//! at its own path. It has no network; the hosts that it is granted are reached through a proxy of this process. It
+//! never runs below the sandbox level that it accepts, and never with the host's environment. What it leaves behind is
+//! its own words: they are read within bounds, and no link of it is followed.
 
 mod child;
 mod left_behind;

@@ -1,8 +1,8 @@
 //! Typed outputs of a job, read within bounds from the answer of an interpreter.
 //!
 //! The interpreter is the job's, so it can make up every one of its outputs. An output that is malformed, or over a
-//! bound, is dropped and counted. Nothing here looks into a picture: whoever shows an SVG must show it as an image, where
-//! no script of it runs, and never as a part of a page.
+//! bound, is dropped and counted. Nothing here looks into a picture: whoever shows an SVG must show it as an image,
+//! where no script of it runs, and never as a part of a page.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,8 +13,8 @@ pub const OUTPUTS_MAX: usize = 100;
 /// Bytes of all outputs of a job, as JSON.
 pub const OUTPUTS_BYTES_MAX: usize = 8 << 20;
 
-/// Values and keys in the JSON of one answer of an interpreter, which keeps less than half as many. The host holds all of
-/// them in memory, where a value takes up to 200 bytes for each of its marks.
+/// Values and keys in the JSON of one answer of an interpreter, which keeps less than half as many. The host holds all
+/// of them in memory, where a value takes up to 200 bytes for each of its marks.
 pub(crate) const ANSWER_VALUES_MAX: usize = 1_000_000;
 
 /// Characters of a text, with the dots of a cut one.

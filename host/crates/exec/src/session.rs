@@ -1,8 +1,8 @@
 //! Sessions: namespaces of Python under a name, which outlive a job.
 //!
-//! A step of a session is given the values of the steps before it and answers those that it changed, as a step of a graph
-//! does; between steps nothing runs. Values are loaded in the sandbox alone: to the host they are bytes. A session belongs
-//! to the interpreter that began it. A step that is stopped by a limit leaves its session as it was.
+//! A step of a session is given the values of the steps before it and answers those that it changed, as a step of a
+//! graph does; between steps nothing runs. Values are loaded in the sandbox alone: to the host they are bytes. A
+//! session belongs to the interpreter that began it. A step that is stopped by a limit leaves its session as it was.
 //!
 //! Loading values runs code of the steps that made them, with the grants of the step that loads them. So a session has
 //! steps with directories or hosts, or steps of callers who may grant none, and never both.
@@ -30,16 +30,16 @@ impl Executor {
     /// typed outputs, and the state of the session. The caller may grant whatever the job names.
     ///
     /// # Errors
-    /// As [`Executor::run`], and when the session is unusable: its name, another step at work, another interpreter, or too
-    /// many of them. The code was not started then, except for [`ExecError::SessionTooLarge`] and
+    /// As [`Executor::run`], and when the session is unusable: its name, another step at work, another interpreter, or
+    /// too many of them. The code was not started then, except for [`ExecError::SessionTooLarge`] and
     /// [`ExecError::SessionCrowded`].
     pub async fn run_in_session(&self, name: &str, job: Job) -> Result<JobReport, ExecError> {
         let is_granted = !job.directories.is_empty() || !job.hosts.is_empty();
         self.run_step(name, job, SessionAccess { is_granted, is_shared: false }).await
     }
 
-    /// The same for a caller that may grant nothing, such as one over HTTP without the scope `admin`: refused in a session
-    /// whose steps had directories or hosts, and no step of the session has any from then on.
+    /// The same for a caller that may grant nothing, such as one over HTTP without the scope `admin`: refused in a
+    /// session whose steps had directories or hosts, and no step of the session has any from then on.
     ///
     /// # Errors
     /// As [`Executor::run_in_session`], and [`ExecError::SessionGranted`].

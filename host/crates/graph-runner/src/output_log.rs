@@ -1,8 +1,8 @@
 //! The output of steps while they run, as numbered events of each graph.
 //!
 //! Events are in memory alone and bounded in bytes: the oldest leave, and a reader is told how many it missed. Numbers
-//! begin at the time of the clock, so that a reader that comes from an earlier owner of the data directory with its last
-//! number misses nothing and gets nothing twice. A step never waits for a reader, and nothing here changes what is
+//! begin at the time of the clock, so that a reader that comes from an earlier owner of the data directory with its
+//! last number misses nothing and gets nothing twice. A step never waits for a reader, and nothing here changes what is
 //! stored of it.
 
 use longhaul_api::graph_output::{

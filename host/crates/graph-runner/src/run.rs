@@ -1,6 +1,6 @@
 //! Runs steps and stores each result as the step ends: its rows and its values are one transaction. The start of a step
-//! that acts is a transaction before it, so that a kill in between is known. Readers of the output get it meanwhile, and
-//! none of it is stored before the step ends.
+//! that acts is a transaction before it, so that a kill in between is known. Readers of the output get it meanwhile,
+//! and none of it is stored before the step ends.
 
 use crate::errors::{broken, replay_refused};
 use crate::output_log::StepSink;
@@ -246,8 +246,8 @@ impl GraphChange<'_> {
         self.services.runner.run(request, &self.opened.head.surroundings, values, Some(passed)).await
     }
 
-    /// Takes the report of a step, and writes its values and the rows that change. Returns the steps of these rows; none
-    /// if the step runs again.
+    /// Takes the report of a step, and writes its values and the rows that change. Returns the steps of these rows;
+    /// none if the step runs again.
     fn take_report(
         &mut self,
         report: StepReport,

@@ -47,8 +47,8 @@ impl LazyExecutor {
         StepValues { store: Arc::clone(&self.store), tried: HashMap::new() }
     }
 
-    /// Runs a step, and passes its output to the sink meanwhile, if there is one. The report has the digests of the files
-    /// that it read, as they are at its end.
+    /// Runs a step, and passes its output to the sink meanwhile, if there is one. The report has the digests of the
+    /// files that it read, as they are at its end.
     pub(super) async fn run(
         &self,
         request: &StepRequest,

@@ -5,11 +5,11 @@
 //! ```
 //!
 //! Two minutes after the build. For each shape of graph, the time to add all steps at once and infer all edges, to
-//! find what a change of the first step makes stale, and to put that in replay order. There are three stand-ins, and all
-//! are shown:
+//! find what a change of the first step makes stale, and to put that in replay order. There are three stand-ins, and
+//! all are shown:
 //!
-//! - `api`: a library as one documents it, with `get_reads`, `get_writes`, `infer_edges` and a graph, each of which does
-//!   what it says by itself: so each source is parsed twice.
+//! - `api`: a library as one documents it, with `get_reads`, `get_writes`, `infer_edges` and a graph, each of which
+//!   does what it says by itself: so each source is parsed twice.
 //! - `lean`: a floor. One function that parses once and keeps no more than it needs.
 //! - `full`: what the cases `esg_*` ask for, which it has to pass before it is timed. Its edges hold their names with
 //!   reasons, and so do those that the graph makes beside it, in the mode `precise`, which is that of the cases.

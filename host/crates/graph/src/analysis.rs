@@ -108,8 +108,8 @@ pub struct NameUse {
     pub settled: Option<Settled>,
     /// The first reason why its value may be changed in place; none if it may not.
     pub mutated: Option<Box<Reason>>,
-    /// The proof that no use changes its value in place after all, if the graph meets all of these obligations. Empty if
-    /// only the kind of its value can show that, and none if a use changes it.
+    /// The proof that no use changes its value in place after all, if the graph meets all of these obligations. Empty
+    /// if only the kind of its value can show that, and none if a use changes it.
     pub proof: Option<Box<[Obligation]>>,
     /// The kind of the values that the source binds it to, if all are of one kind that is known.
     pub bound: Option<ValueKind>,

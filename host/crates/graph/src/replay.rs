@@ -173,10 +173,10 @@ impl Replay {
         runs.flat_map(|run| run.report.files.keys()).map(String::as_str).collect()
     }
 
-    /// Takes in the present content of files, none for a file that does not exist. A kept run is a step's result only if
-    /// it read the same content; of a file that is not named here, any content counts as the same, and so does any of a
-    /// file that this step or a later one wrote. Returns the steps that became stale because of it, in replay order.
-    /// Steps among them that lie behind the present place of a walk are part of it.
+    /// Takes in the present content of files, none for a file that does not exist. A kept run is a step's result only
+    /// if it read the same content; of a file that is not named here, any content counts as the same, and so does any
+    /// of a file that this step or a later one wrote. Returns the steps that became stale because of it, in replay
+    /// order. Steps among them that lie behind the present place of a walk are part of it.
     ///
     /// # Errors
     /// [`UnknownStep`](crate::StepGraphError::UnknownStep).
@@ -311,7 +311,8 @@ impl Replay {
     /// The next thing to do, in insertion order.
     ///
     /// # Errors
-    /// [`UnknownStep`](crate::StepGraphError::UnknownStep) when a step was removed during the walk; then call [`Replay::start`] again.
+    /// [`UnknownStep`](crate::StepGraphError::UnknownStep) when a step was removed during the walk; then call
+    /// [`Replay::start`] again.
     #[expect(clippy::should_implement_trait, reason = "it can fail, and says itself that it is done")]
     pub fn next(&mut self) -> Result<NextStep, ReplayError> {
         self.walk.asked = None;

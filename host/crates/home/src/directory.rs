@@ -148,8 +148,8 @@ impl Home {
         }
     }
 
-    /// The process that has the lock, by the words that it wrote into the file. None: no process has it, or the file does
-    /// not tell yet.
+    /// The process that has the lock, by the words that it wrote into the file. None: no process has it, or the file
+    /// does not tell yet.
     pub fn lock_holder(&self) -> Option<LockHolder> {
         let file = File::open(self.path.join(LOCK)).ok()?;
         // The words of a process that was killed stay in the file. Shared, so that two who look do not see each other.
@@ -165,8 +165,8 @@ impl Home {
         Some(LockHolder { pid, is_server: word == Some(SERVER) || waits_for.is_some(), waits_for, held })
     }
 
-    /// The process that the lock file names, if its program was replaced since it started. For clients of the owner: the
-    /// lock is not looked at, so that nobody who takes it meanwhile is refused.
+    /// The process that the lock file names, if its program was replaced since it started. For clients of the owner:
+    /// the lock is not looked at, so that nobody who takes it meanwhile is refused.
     pub fn outdated_owner(&self) -> Option<u32> {
         let text = lock_text(File::open(self.path.join(LOCK)).ok()?)?;
         let pid = text.split_whitespace().next()?.parse().ok()?;
@@ -338,7 +338,8 @@ impl Owned {
         self.write(&format!("{STANDBY}\n{}", truncate(waits_for, WAITS_FOR_BYTES_MAX)));
     }
 
-    /// Writes this process into the lock file. An owner that cannot is still the owner, and only nobody is told who it is.
+    /// Writes this process into the lock file. An owner that cannot is still the owner, and only nobody is told who it
+    /// is.
     fn write(&self, word: &str) {
         let mut file = &self.lock;
         let text = format!("{} {word}", std::process::id());

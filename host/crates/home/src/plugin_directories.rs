@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// The variable that names more directories with plugins; separated by `:`.
 pub const PLUGINS_VARIABLE: &str = "LONGHAUL_PLUGINS";
 
-/// The search path for plugins, in order: the environment's directories, the installed ones, the ones shipped beside this
-/// program, and the ones that it carries. It has no directory for the last where they cannot be unpacked;
+/// The search path for plugins, in order: the environment's directories, the installed ones, the ones shipped beside
+/// this program, and the ones that it carries. It has no directory for the last where they cannot be unpacked;
 /// [`carried_plugins`] says why.
 pub fn plugin_directories(home: &Home) -> Vec<PathBuf> {
     let mut found = Vec::new();

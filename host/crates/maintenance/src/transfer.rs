@@ -1,8 +1,8 @@
 //! Copies all state of one store into another one of any kind, compares the two, and marks both while that lasts.
 //!
-//! The rows of all tables are copied, and content that a row or other content names; the rest is what `gc` would delete.
-//! Everything is read and written in bounded pieces, and read once more of both stores for the comparison. Nothing is
-//! written over: a row that is there ends the copy. The caller keeps all writers away from both stores.
+//! The rows of all tables are copied, and content that a row or other content names; the rest is what `gc` would
+//! delete. Everything is read and written in bounded pieces, and read once more of both stores for the comparison.
+//! Nothing is written over: a row that is there ends the copy. The caller keeps all writers away from both stores.
 
 use longhaul_core::Digest;
 use longhaul_core::fault::{self, Context as _, Fault, bail};

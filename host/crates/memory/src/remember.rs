@@ -233,8 +233,8 @@ impl Memorist<'_> {
         Ok(self.with.host.store.commit(batch).await?)
     }
 
-    /// Stores the notes, and finally deletes the row. Where another process notes one of the facts meanwhile, nothing of
-    /// it was written, and the notes are made again.
+    /// Stores the notes, and finally deletes the row. Where another process notes one of the facts meanwhile, nothing
+    /// of it was written, and the notes are made again.
     async fn keep(&self, due: &Due, extracted: Extracted) -> fault::Result<()> {
         let RunRecord { pins, directory, .. } = self.record;
         let project = self.record.scope();

@@ -87,7 +87,8 @@ pub struct ModelConfig {
     pub provider: Provider,
 }
 
-/// Gives the table of each provider in a schema the keys that all models have, and refuses any others: `flatten` cannot.
+/// Gives the table of each provider in a schema the keys that all models have, and refuses any others: `flatten`
+/// cannot.
 fn closed(schema: &mut Schema) {
     let Some(Value::Object(common)) = schema.remove("properties") else { return };
     let tables = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten();

@@ -59,12 +59,12 @@ impl PackageCache {
         Ok(lock)
     }
 
-    /// The folder with the modules of a lock, for a guest. It is filled if it is not there, from the cache's wheels, and
-    /// from the index for those that are missing.
+    /// The folder with the modules of a lock, for a guest. It is filled if it is not there, from the cache's wheels,
+    /// and from the index for those that are missing.
     ///
     /// # Errors
-    /// [`PackagesError::Refused`] when a wheel is not what the lock says, is malformed or too large, or the index cannot
-    /// be reached; [`PackagesError::NoPython`].
+    /// [`PackagesError::Refused`] when a wheel is not what the lock says, is malformed or too large, or the index
+    /// cannot be reached; [`PackagesError::NoPython`].
     pub fn grant(&self, lock: &PackageLock) -> Result<DirectoryGrant, PackagesError> {
         let name = Digest::of_parts(&[pip::SCRIPT.as_bytes(), lock.digest().as_bytes()]);
         let folder = self.cache.folder(&format!("{FOLDER}/{name}"), |folder| -> Result<(), PackagesError> {

@@ -1,7 +1,7 @@
 //! The packages of Python that tools of a project import, as the lock beside `longhaul.toml` has them.
 //!
-//! A run pins the lock and not the requirements, so that a resume imports the same bytes. Nothing is resolved here: that
-//! asks the index, and changes a file of the project, which a person does.
+//! A run pins the lock and not the requirements, so that a resume imports the same bytes. Nothing is resolved here:
+//! that asks the index, and changes a file of the project, which a person does.
 
 use longhaul_config::asks::RequestedGrants;
 use longhaul_config::{Config, PluginConfig};

@@ -15,8 +15,8 @@ use tokio::sync::oneshot;
 /// Threads of the runtime. While one encodes a large batch, the other renews the lease.
 const WORKERS: usize = 2;
 
-/// The time after which a caller's thread is replaced in its runtime while it waits. Most reads are answered sooner, and
-/// the exchange of a thread is a part of the time of a read.
+/// The time after which a caller's thread is replaced in its runtime while it waits. Most reads are answered sooner,
+/// and the exchange of a thread is a part of the time of a read.
 const SOON: Duration = Duration::from_millis(2);
 
 /// The longest time for tasks to end when the store is dropped. Those with work to finish are awaited before.

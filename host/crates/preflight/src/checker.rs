@@ -29,8 +29,8 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// The findings about the project in `directory` for a run, and the overview of that run. A project without a goal is
-    /// examined for an ask.
+    /// The findings about the project in `directory` for a run, and the overview of that run. A project without a goal
+    /// is examined for an ask.
     pub async fn examine(&self, directory: &Path, options: &ModelOptions) -> fault::Result<(Vec<Finding>, Overview)> {
         let text = match longhaul_config::of_config(directory) {
             Ok(text) => text,

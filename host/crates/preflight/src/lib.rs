@@ -10,8 +10,8 @@
 //! | `finding` | one fault, with its file and line |
 //! | `overview` | the parts, models, checks and features of the run that would begin |
 //!
-//! This crate refuses to send anything to a model, a server or a plugin's host, to start a program of the project, and to
-//! change anything.
+//! This crate refuses to send anything to a model, a server or a plugin's host, to start a program of the project, and
+//! to change anything.
 
 mod checker;
 mod finding;

@@ -207,7 +207,8 @@ fn embeddings(found: &mut Findings, config: &Config, check: &EmbeddingsCheck) {
     }
 }
 
-/// True when a project has no goal, so that only asks can begin in it. A goal's file that `longhaul.toml` names must exist.
+/// True when a project has no goal, so that only asks can begin in it. A goal's file that `longhaul.toml` names must
+/// exist.
 pub(super) fn is_for_asks(directory: &Path, config: &Config) -> bool {
     let is_missing = |path: &Path| std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == ErrorKind::NotFound);
     config.project.has_default_goal() && is_missing(&directory.join(&config.project.goal))

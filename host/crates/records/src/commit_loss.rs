@@ -4,9 +4,9 @@
 //! remembers that id with the newest commit that it saw. Where a process finds another timeline, an older commit or a
 //! history that does not contain the remembered one, every run that has not ended gets a note, in one batch with a new
 //! history, and the scheduler gets one for its tasks. Which of them came further than their journals say, nobody can
-//! know. So a run with a note goes on only when a person resumes it. A history names the earlier ones, so that a loss is
-//! noted once, however many data directories remember what was before it. Refuses to guess from times which runs were at
-//! work.
+//! know. So a run with a note goes on only when a person resumes it. A history names the earlier ones, so that a loss
+//! is noted once, however many data directories remember what was before it. Refuses to guess from times which runs
+//! were at work.
 
 use crate::record::{self, RunRecord, StoredRun};
 use longhaul_core::RunId;

@@ -1,7 +1,7 @@
 //! The log of decisions of a project. The run's own decisions are added to it (its plan, retries, delegations, resets),
 //! and the outcome of a decision is filled in when its feature passes, is abandoned or is reverted. Both go into the
-//! transaction of the step that reports them, on the condition that no person judged the decision meanwhile. The harness
-//! reads nothing here: a decision informs planners and people.
+//! transaction of the step that reports them, on the condition that no person judged the decision meanwhile. The
+//! harness reads nothing here: a decision informs planners and people.
 
 use crate::record::RunRecord;
 use longhaul_core::decision::{self, Decision, DecisionHit, DecisionOutcome, LogError, newest, relevant};

@@ -73,8 +73,8 @@ pub struct PossiblyPaidTwice {
 }
 
 impl LedgerView {
-    /// The calls that invocations possibly paid twice. Every surface takes them from here: the usage in an event is what
-    /// one attempt knew at its end, and an attempt that was killed has no such event.
+    /// The calls that invocations possibly paid twice. Every surface takes them from here: the usage in an event is
+    /// what one attempt knew at its end, and an attempt that was killed has no such event.
     #[must_use]
     pub fn possibly_paid_twice(&self, is_meant: impl Fn(&InvocationId) -> bool) -> PossiblyPaidTwice {
         let meant = self.rows.iter().filter(|row| is_meant(&row.invocation));

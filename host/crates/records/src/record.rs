@@ -295,8 +295,8 @@ fn queued_key(run: &RunId) -> Key {
     RunRecord::key(run).and("queued")
 }
 
-/// The time at which a run was archived, in milliseconds since 1970-01-01 UTC; none if it is not in the archive. A run of
-/// an earlier version has no such row, and so is not.
+/// The time at which a run was archived, in milliseconds since 1970-01-01 UTC; none if it is not in the archive. A run
+/// of an earlier version has no such row, and so is not.
 pub fn archived_ms(store: &dyn Store, run: &RunId) -> fault::Result<Option<u64>> {
     let bytes = store.get(Table::States, &archived_key(run))?;
     let damaged = || format!("since when run {run} is archived is damaged");

@@ -93,7 +93,8 @@ pub fn line(event: &RunEvent) -> Option<String> {
     })
 }
 
-/// The event with each of its texts on one line: agents and models wrote them, and none must pass for a line of the host.
+/// The event with each of its texts on one line: agents and models wrote them, and none must pass for a line of the
+/// host.
 fn on_one_line(event: &RunEvent) -> RunEvent {
     fn each(value: &mut Value) {
         match value {

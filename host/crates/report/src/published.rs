@@ -1,4 +1,5 @@
-//! The form in which parts of a report are published: that of the wire types. It decides nothing about what is reported.
+//! The form in which parts of a report are published: that of the wire types. It decides nothing about what is
+//! reported.
 
 use serde::{Serialize, Serializer};
 

@@ -140,8 +140,8 @@ pub(crate) async fn has_tip(record: &RunRecord, commits: CarriedCommits) -> faul
     Ok(tokio::task::spawn_blocking(look).await?.unwrap_or(false))
 }
 
-/// True when the branch here has commits that the run did not make. One that it made and that no answer tells of is found
-/// again by the work that made it.
+/// True when the branch here has commits that the run did not make. One that it made and that no answer tells of is
+/// found again by the work that made it.
 fn has_others(project: &UserRepository, record: &RunRecord) -> Result<bool, TreeError> {
     match project.log(&Branch::new(&record.branch)?, &record.base, usize::MAX) {
         Ok(commits) => Ok(commits.iter().any(|commit| commit.run.as_deref() != Some(record.run.as_str()))),

@@ -1,9 +1,9 @@
 //! Where the trees of a run are, among the data directories that share the state.
 //!
 //! Uncommitted files of a run are in the data directory that worked on it, and its commits in a repository beside it.
-//! Another directory goes on with the run if nothing of it is missing there: if it rests at a commit that is there, or if
-//! the store has its files and commits, which are then made again. Refuses to go on with another tree than the one that
-//! the run left.
+//! Another directory goes on with the run if nothing of it is missing there: if it rests at a commit that is there, or
+//! if the store has its files and commits, which are then made again. Refuses to go on with another tree than the one
+//! that the run left.
 
 use crate::carried::{self, TreeAtWork};
 use crate::revert;
@@ -52,8 +52,8 @@ pub fn here(host: &PluginHost) -> fault::Result<Option<TreePlace>> {
     Ok(host.home.place()?.map(|place| TreePlace { id: place.id, host: place.host, directory }))
 }
 
-/// Notes with the start of a run that its trees are here, if other data directories share the state. An ask has one only
-/// if its tools change it.
+/// Notes with the start of a run that its trees are here, if other data directories share the state. An ask has one
+/// only if its tools change it.
 ///
 /// # Errors
 /// When the id of the data directory cannot be read.
@@ -65,8 +65,8 @@ pub fn put_here(batch: Batch, host: &PluginHost, record: &RunRecord, config: &Co
     }
 }
 
-/// Notes that the trees of a run are made here, if nothing says where they are: it was begun for another server than the
-/// one that stored it. The commit that it begins from comes into the repository here, as far as the store has it.
+/// Notes that the trees of a run are made here, if nothing says where they are: it was begun for another server than
+/// the one that stored it. The commit that it begins from comes into the repository here, as far as the store has it.
 ///
 /// # Errors
 /// When the store, git or the file system refuses.
@@ -116,12 +116,12 @@ pub fn left_behind(host: &PluginHost, stored: &StoredRun) -> fault::Result<Optio
 /// and commits can be made again here from the store: its branch is then where the run left it, and has no commit that
 /// was taken back. Without that, it moves if it rests at a commit that the repository here has.
 ///
-/// `is_ours`: no other process works on the run, nor can one store anything of it. The caller knows that: a process that
-/// owns the store alone may say so of every run, since each commit proves the ownership and whoever had it before is
-/// fenced. Such a one may still write into its own trees and its own repository until it notices, but nothing of that
-/// counts: the rows are as the last answer left them, and it is refused the answer. When it owns the store again, it
-/// finds that the place of the run has changed, and makes its trees anew. Without that, a run waits for the directory
-/// that has its trees.
+/// `is_ours`: no other process works on the run, nor can one store anything of it. The caller knows that: a process
+/// that owns the store alone may say so of every run, since each commit proves the ownership and whoever had it before
+/// is fenced. Such a one may still write into its own trees and its own repository until it notices, but nothing of
+/// that counts: the rows are as the last answer left them, and it is refused the answer. When it owns the store again,
+/// it finds that the place of the run has changed, and makes its trees anew. Without that, a run waits for the
+/// directory that has its trees.
 ///
 /// # Errors
 /// [`TreesElsewhere`], or when the store, git or the file system refuses.

@@ -1,8 +1,8 @@
 //! The queue of runs: the number that work at once in this process, and the order in which the others get their turn.
 //!
-//! A run of a higher priority goes first, and of equal ones the run that came first. A run that got its turn and does not find the memory that it needs steps aside, so that it
-//! holds up nobody, and keeps its place in the order. It starts and stops no run, and stores nothing; the actor of a run
-//! asks, and gives its place back by dropping it.
+//! A run of a higher priority goes first, and of equal ones the run that came first. A run that got its turn and does
+//! not find the memory that it needs steps aside, so that it holds up nobody, and keeps its place in the order. It
+//! starts and stops no run, and stores nothing; the actor of a run asks, and gives its place back by dropping it.
 
 use longhaul_core::RunId;
 use std::cmp::Reverse;

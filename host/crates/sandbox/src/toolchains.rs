@@ -409,7 +409,8 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// The configuration of a virtual environment. A repository may bring one along that is a pipe, a device or without end.
+/// The configuration of a virtual environment. A repository may bring one along that is a pipe, a device or without
+/// end.
 fn config_of(environment: &Path) -> Option<String> {
     let path = environment.join("pyvenv.cfg");
     if !path.metadata().ok()?.is_file() {

@@ -219,8 +219,8 @@ fn interruptions_max() -> u32 {
 }
 
 impl ScheduledTask {
-    /// The number of retries so far, by hand ones among them. An attempt that the host interrupted is none: the next one
-    /// is in its place.
+    /// The number of retries so far, by hand ones among them. An attempt that the host interrupted is none: the next
+    /// one is in its place.
     #[must_use]
     pub fn retry_count(&self) -> u32 {
         let before = self.attempts.iter().rev().skip(1);

@@ -1,6 +1,6 @@
 //! One attempt at a task: it loads the agent's artifact, executes its code, summarises and saves the result. The end of
-//! the task, the new artifact, and the scheduler's new state are one transaction. An attempt that the host interrupts is
-//! stored as such, and costs the task no retry.
+//! the task, the new artifact, and the scheduler's new state are one transaction. An attempt that the host interrupts
+//! is stored as such, and costs the task no retry.
 
 use crate::interruptions;
 use crate::rows::{self, ScheduleTransaction};
@@ -225,8 +225,8 @@ impl SchedulerService {
         }
     }
 
-    /// Stores the version of the artifact with which a run begins; a run that goes on keeps its own. Without it, the run
-    /// counts as begun with the version of the attempt that ends it.
+    /// Stores the version of the artifact with which a run begins; a run that goes on keeps its own. Without it, the
+    /// run counts as begun with the version of the attempt that ends it.
     async fn began(&self, work: &AgentWork) {
         let (task, artifact_version) = (work.task.id.clone(), work.head.version);
         if let Err(error) = self.take(SchedulerInput::Began { task, artifact_version }).await {
@@ -362,8 +362,8 @@ impl SchedulerService {
         };
         let base_version = work.base_version(result.run.as_ref());
         let outcome = |version, saved| ArtifactOutcome { base_version, version, saved };
-        // Another run, or a person who meant the next run, changed the artifact meanwhile. This run did not see that, so
-        // whatever it would add belongs to an earlier state.
+        // Another run, or a person who meant the next run, changed the artifact meanwhile. This run did not see that,
+        // so whatever it would add belongs to an earlier state.
         if now.version != base_version {
             return Some((now.conflicted(), outcome(now.version, false)));
         }

@@ -1,8 +1,8 @@
 //! Attempts that an end of the host interrupted: those that an earlier process left, and the rows that tell of them.
 //!
-//! An attempt of code is over, and another is made in its place. A run goes on in its attempt; its events say how far it
-//! came. After a loss of commits, which tell how far an attempt came, neither goes on by itself. Refuses to decide when
-//! there were too many, which `longhaul-schedule` does.
+//! An attempt of code is over, and another is made in its place. A run goes on in its attempt; its events say how far
+//! it came. After a loss of commits, which tell how far an attempt came, neither goes on by itself. Refuses to decide
+//! when there were too many, which `longhaul-schedule` does.
 
 use crate::rows::ScheduleTransaction;
 use crate::service::SchedulerService;
@@ -19,8 +19,8 @@ use longhaul_schedule::{
     ScheduledTask, SchedulerAction, SchedulerInput, SchedulerState, TaskFailure, TaskStatus, edit,
 };
 
-/// Events of a run that are looked at for one that tells of work. Each process that goes on with a run adds one that does
-/// not, and no more than 100 interruptions in a row are allowed.
+/// Events of a run that are looked at for one that tells of work. Each process that goes on with a run adds one that
+/// does not, and no more than 100 interruptions in a row are allowed.
 const EVENTS_MAX: u64 = 200;
 
 impl SchedulerService {
@@ -47,8 +47,8 @@ impl SchedulerService {
         Ok(())
     }
 
-    /// Ends the tasks that may have come further than a store says whose newest commits may be lost: those that ran, and
-    /// those that were due, which may have begun or even succeeded. A person tries them again.
+    /// Ends the tasks that may have come further than a store says whose newest commits may be lost: those that ran,
+    /// and those that were due, which may have begun or even succeeded. A person tries them again.
     pub(crate) fn end_in_doubt(
         &self,
         state: &mut SchedulerState,

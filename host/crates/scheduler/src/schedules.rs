@@ -105,7 +105,8 @@ impl SchedulerService {
     /// Fires a schedule now.
     ///
     /// # Errors
-    /// When there is no such schedule, when its agent is switched off, when the queue is full, and when the store fails.
+    /// When there is no such schedule, when its agent is switched off, when the queue is full, and when the store
+    /// fails.
     pub async fn run_now(&self, name: Name) -> fault::Result<TaskView> {
         let mut turn = self.turn().await?;
         let agent = entry(&turn, &name)?.schedule.agent.clone();

@@ -85,9 +85,9 @@ impl SchedulerService {
         Ok(StateGuard { scheduler_service: self, held })
     }
 
-    /// Reads the state from the store, in the process that owns it: the work of an earlier process was interrupted. Asks
-    /// and runs continue from their state; all other attempts are made again. A task by hand has failed, because nobody
-    /// waits for it any more. After a loss of commits no task that may have begun goes on by itself.
+    /// Reads the state from the store, in the process that owns it: the work of an earlier process was interrupted.
+    /// Asks and runs continue from their state; all other attempts are made again. A task by hand has failed, because
+    /// nobody waits for it any more. After a loss of commits no task that may have begun goes on by itself.
     async fn load(&self) -> fault::Result<SchedulerState> {
         let (mut state, now_ms) = (rows::load(&*self.store)?, self.clock.now_ms());
         let before = state.clone();

@@ -44,8 +44,8 @@ impl AgentWork {
         run_id(&self.task, self.task.attempts.len())
     }
 
-    /// The version of the artifact that an execution began with: a run that goes on after an end of the host got its own
-    /// when it began.
+    /// The version of the artifact that an execution began with: a run that goes on after an end of the host got its
+    /// own when it began.
     pub(crate) fn base_version(&self, run: Option<&RunId>) -> u64 {
         let is_of = |number: &usize| run.is_some_and(|run| run_id(&self.task, *number) == *run);
         let attempt = (1..=self.task.attempts.len()).rev().find(is_of);

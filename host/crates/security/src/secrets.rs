@@ -301,8 +301,8 @@ pub fn settled(settings: &Value, placeholders: &SecretPlaceholders) -> Value {
     in_place(settings, &|name| placeholders.placeholder(name))
 }
 
-/// Settings with empty texts where they name a secret, for a question that needs none. A name that was not granted stays
-/// as it is written.
+/// Settings with empty texts where they name a secret, for a question that needs none. A name that was not granted
+/// stays as it is written.
 pub fn concealed(settings: &Value, granted: &[SecretConfig]) -> Value {
     in_place(settings, &|name| granted.iter().any(|secret| secret.name == name).then_some(""))
 }

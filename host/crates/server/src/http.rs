@@ -1,7 +1,8 @@
 //! The HTTP API and the web page of the process that owns the data directory.
 //!
 //! It turns requests into those of the service, and answers into the types of `longhaul_api::wire`, so that the wire
-//! format does not change with the types inside. It takes no decision about a run, keeps no session, and sets no cookie.
+//! format does not change with the types inside. It takes no decision about a run, keeps no session, and sets no
+//! cookie.
 //!
 //! | file | holds |
 //! |---|---|

@@ -4,8 +4,8 @@
 //! paused, that have ended or that wait for a person stay as they are. Runs that were at work go on first, then those
 //! that waited for their turn, in the order of their arrival. A run goes as far as it was asked to: to its
 //! plan, for the sessions that are left, or to its end. A resume that fails is retried, each time after twice the wait.
-//! A run whose trees are on another machine, and cannot be made again here, waits for that machine, and one of which commits may be lost waits for a
-//! person.
+//! A run whose trees are on another machine, and cannot be made again here, waits for that machine, and one of which
+//! commits may be lost waits for a person.
 
 use longhaul_api::run_lists::ListInterrupted;
 use longhaul_api::runs::{ResumeRun, RunRef, RunSummary};

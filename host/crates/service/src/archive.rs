@@ -1,7 +1,8 @@
 //! The archive of runs: a mark on a run, by which lists leave it out unless they are asked for archived runs.
 //!
-//! An archived run keeps its rows, its tree and its branch, counts in costs and metrics, and expires as any other run. This
-//! file refuses to archive a run that works or waits, since nobody would see that it does; a resume takes a run out.
+//! An archived run keeps its rows, its tree and its branch, counts in costs and metrics, and expires as any other run.
+//! This file refuses to archive a run that works or waits, since nobody would see that it does; a resume takes a run
+//! out.
 
 use super::{RunRef, Service};
 use longhaul_api::runs::AffectedRun;

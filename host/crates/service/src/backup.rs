@@ -37,8 +37,8 @@ impl Service {
         if !file.is_absolute() {
             bail!("`{}` is no full path", file.display());
         }
-        // A copy is of one moment, and only the commits of this process can be made to wait for it. No run is given away
-        // meanwhile.
+        // A copy is of one moment, and only the commits of this process can be made to wait for it. No run is given
+        // away meanwhile.
         let _naming = match &self.cluster {
             Some(_) => Some(self.naming.write().await),
             None => None,

@@ -138,8 +138,8 @@ impl Service {
         Ok(ImportedRun { run, signer, powers })
     }
 
-    /// One's turn with a run that comes from elsewhere, with the project that it comes to, and with the one that it is in
-    /// here so far.
+    /// One's turn with a run that comes from elsewhere, with the project that it comes to, and with the one that it is
+    /// in here so far.
     async fn alone_with(&self, run: &RunId, directory: &Path) -> fault::Result<KeyedLockGuard> {
         let missing = || format!("there is no directory `{}`", directory.display());
         let mut names =

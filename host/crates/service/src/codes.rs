@@ -1,5 +1,5 @@
-//! The code of whatever leaves the service. An error of a library has none of its own: it gets the one of its type here,
-//! and in no other place, so that every surface tells the same of it.
+//! The code of whatever leaves the service. An error of a library has none of its own: it gets the one of its type
+//! here, and in no other place, so that every surface tells the same of it.
 //!
 //! An error whose type is not listed, and a case that is not, has no code and is a defect of ours:
 //! [`FaultCode::Internal`]. It refuses to look at a text.

@@ -1,9 +1,9 @@
 //! Grants against what runs did of them: which ones no run of a project used, and what each run could do and did.
 //!
-//! Read from what is recorded: calls of tools, of agents and of models are events, with the addresses that a call names;
-//! secrets that a tool or a server was handed are in the audit log. A server is started to list its tools, too: that
-//! alone is no use of it. What a called tool did with its directories, its settings and hosts that no call names is not
-//! recorded, so its use is unknown. Refuses to guess: such a grant is neither used nor unused.
+//! Read from what is recorded: calls of tools, of agents and of models are events, with the addresses that a call
+//! names; secrets that a tool or a server was handed are in the audit log. A server is started to list its tools, too:
+//! that alone is no use of it. What a called tool did with its directories, its settings and hosts that no call names
+//! is not recorded, so its use is unknown. Refuses to guess: such a grant is neither used nor unused.
 
 use super::Service;
 use longhaul_api::security::{GrantUsage, RunGrants};

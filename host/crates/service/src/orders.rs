@@ -22,8 +22,8 @@ use longhaul_run::{self as run, RunActor, RunHandle};
 use std::sync::Arc;
 
 impl Service {
-    /// Goes on with a run. Only what was paused, or has ended, is told anew how far to go: what broke off, or was waiting
-    /// for somebody, goes as far as it was asked to, unless a number is given.
+    /// Goes on with a run. Only what was paused, or has ended, is told anew how far to go: what broke off, or was
+    /// waiting for somebody, goes as far as it was asked to, unless a number is given.
     pub(super) async fn resume(self: &Arc<Self>, request: &ResumeRun) -> fault::Result<AffectedRun> {
         let (_alone, which) = self.alone(&request.run).await?;
         let record = self.find(&which)?.record;
@@ -191,8 +191,8 @@ impl Service {
         Ok(AffectedRun { run })
     }
 
-    /// One's turn with the run that is meant, which is found before and is the same one then. Refuses a run that a worker
-    /// got meanwhile.
+    /// One's turn with the run that is meant, which is found before and is the same one then. Refuses a run that a
+    /// worker got meanwhile.
     pub(super) async fn alone(&self, which: &RunRef) -> fault::Result<(KeyedLockGuard, RunRef)> {
         let record = self.find(which)?.record;
         let turn = self.locks.take(keyed_lock::of_run(&record)).await;
@@ -202,14 +202,15 @@ impl Service {
         Ok((turn, RunRef::Named(record.run.to_string())))
     }
 
-    /// The run that work is wanted of: a revert that was cut off is finished first. Refused is a run that another run of
-    /// its project came after, since that one moved the branch, and one whose trees are on another machine, if they cannot
-    /// be made again here.
+    /// The run that work is wanted of: a revert that was cut off is finished first. Refused is a run that another run
+    /// of its project came after, since that one moved the branch, and one whose trees are on another machine, if they
+    /// cannot be made again here.
     pub(super) async fn ready(&self, which: &RunRef) -> fault::Result<StoredRun> {
         let stored = self.find_newest(which)?;
         let run = stored.record.run.clone();
         if self.handle(&run).is_none() {
-            // Nobody else has the run: requests about one that a worker has go there, and a worker has what it was given.
+            // Nobody else has the run: requests about one that a worker has go there, and a worker has what it was
+            // given.
             run::places::expect_here(&self.host, &stored, true).await?;
         }
         if stored.record.ask.is_some() {

@@ -139,8 +139,8 @@ impl Service {
     }
 }
 
-/// A feature with the number of calls that it possibly paid twice by the ledger: its own knows those alone whose attempts
-/// came to an end.
+/// A feature with the number of calls that it possibly paid twice by the ledger: its own knows those alone whose
+/// attempts came to an end.
 fn with_ledger(feature: &Feature, ledger: &LedgerView) -> Feature {
     let mut feature = feature.clone();
     let id = feature.spec.id.as_str();

@@ -1,7 +1,7 @@
 //! Reading the goal's file of a run again, and adding, changing and dropping features as it says.
 //!
-//! The planner is asked where there is no model, for the goal as it was and as it is. So a goal in free words changes no
-//! features: for them there is `longhaul features`, or a new run.
+//! The planner is asked where there is no model, for the goal as it was and as it is. So a goal in free words changes
+//! no features: for them there is `longhaul features`, or a new run.
 
 use super::{RunRef, Service};
 use longhaul_api::runs::{AffectedRun, RereadOutcome};

@@ -1,8 +1,8 @@
 //! API tokens: creation, list, removal and lookup.
 //!
-//! A token is `lh_`, 16 digits that say which one it is, `_`, and 64 digits that are 256 bits of the system's randomness.
-//! Only the digest of the latter is kept, so neither the store nor a backup of it lets anybody in, and a token is shown
-//! once. It refuses to say whether a token was unknown, wrong or over: who has none learns nothing.
+//! A token is `lh_`, 16 digits that say which one it is, `_`, and 64 digits that are 256 bits of the system's
+//! randomness. Only the digest of the latter is kept, so neither the store nor a backup of it lets anybody in, and a
+//! token is shown once. It refuses to say whether a token was unknown, wrong or over: who has none learns nothing.
 
 use super::{Service, ServiceOperations};
 use longhaul_api::operations::TokenOperations;

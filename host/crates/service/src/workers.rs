@@ -1,7 +1,7 @@
 //! Work on runs by several servers with one database.
 //!
-//! One server leads: it owns the store, begins runs, and gives some of them to workers, which are servers that stand by.
-//! Both are this same service. A worker carries out what the leader asks it to, and nothing that is the leader's:
+//! One server leads: it owns the store, begins runs, and gives some of them to workers, which are servers that stand
+//! by. Both are this same service. A worker carries out what the leader asks it to, and nothing that is the leader's:
 //! it begins no run, recovers none, remembers none, sends no notification and runs no schedule.
 //!
 //! | file | holds |
@@ -105,7 +105,8 @@ impl Service {
         Ok(WorkerList { workers, runs_waiting: self.waiting_runs()? })
     }
 
-    /// The runs that no server could take when it was last tried, the oldest first. One that was given up waits no more.
+    /// The runs that no server could take when it was last tried, the oldest first. One that was given up waits no
+    /// more.
     fn waiting_runs(&self) -> fault::Result<Vec<RunId>> {
         let waiting = self.remote().waiting();
         if waiting.is_empty() {

@@ -29,7 +29,8 @@ pub async fn conditions_see_the_earlier_changes_of_their_own_batch(backend: &dyn
     }
 }
 
-/// A key that a batch changes several times has the value of its last change, and each condition sees the change before.
+/// A key that a batch changes several times has the value of its last change, and each condition sees the change
+/// before.
 pub async fn a_key_that_a_batch_changes_several_times_has_the_last_value(backend: &dyn Backend) {
     let store = backend.open().await;
     let put = |value: &str| Op::Put(Table::States, key(0), value.into());

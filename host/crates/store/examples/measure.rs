@@ -3,12 +3,12 @@
 //! `cargo run --release -p longhaul-store --example measure -- [MEGABYTES]`
 //!
 //! The floor of one commit is an `fdatasync` of the same bytes. Those of 64 callers are the same 64 batches in one
-//! transaction of the bare database, and as one write with one `fdatasync`. "Sustained" is the rate over some 150 MB, in
-//! which the rows of several logs are written into the database beside it; the others are taken in slices.
+//! transaction of the bare database, and as one write with one `fdatasync`. "Sustained" is the rate over some 150 MB,
+//! in which the rows of several logs are written into the database beside it; the others are taken in slices.
 //!
-//! With a number it also fills a store of that size and measures how long it takes to open after a kill: with a log that
-//! is nearly full, with one that is nearly empty, at rest, and after it was closed. Compare ratios, not times: machines
-//! differ.
+//! With a number it also fills a store of that size and measures how long it takes to open after a kill: with a log
+//! that is nearly full, with one that is nearly empty, at rest, and after it was closed. Compare ratios, not times:
+//! machines differ.
 
 use longhaul_core::store::{Batch, Key, Store, Table};
 use longhaul_store::{RedbStore, STATE_FILE, StoreOptions};

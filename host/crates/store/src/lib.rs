@@ -1,8 +1,8 @@
 //! State in redb: tables, group commit, content by digest.
 //!
-//! [`RedbStore`] is the embedded [`Store`](longhaul_core::store::Store): one database in one data directory, held by one
-//! process, and while it is in use two logs beside it. `tables.rs` is the document of the file format, `log.rs` of the
-//! logs, `blob.rs` of stored content.
+//! [`RedbStore`] is the embedded [`Store`](longhaul_core::store::Store): one database in one data directory, held by
+//! one process, and while it is in use two logs beside it. `tables.rs` is the document of the file format, `log.rs` of
+//! the logs, `blob.rs` of stored content.
 //!
 //! This crate gives no meaning to the values it keeps, hands out no open transaction, and repairs nothing by guessing:
 //! data that cannot be read back as it was written is reported as damaged.

@@ -9,15 +9,15 @@
 //! log before, 16 bytes each, and the SHA-256 of these 48 bytes. A token is random, so a log fits one database, and a
 //! group one log. Groups follow, each from a multiple of 512 bytes on; numbers are little-endian:
 //!
-//! - the log's token, 16 bytes; the group's place in the file, 8; the number of its batches, 8; and the SHA-256 of these
-//!   and of the list, 32;
+//! - the log's token, 16 bytes; the group's place in the file, 8; the number of its batches, 8; and the SHA-256 of
+//!   these and of the list, 32;
 //! - the list: the length of each batch, 8 bytes, and its SHA-256;
 //! - the batches. Each is a list of changes: the number of the table, 1 byte; 1 for a value and 0 where the key was
 //!   removed; the length of the key, 4 bytes, and the key; the same of the value, where there is one.
 //!
-//! A kill may leave the last group in part. Nobody was told that it is durable, so it is left out. A group that cannot be
-//! read although a whole one follows was durable: that is damage, and this module refuses to leave it out. It checks no
-//! conditions and knows neither the database nor the readers.
+//! A kill may leave the last group in part. Nobody was told that it is durable, so it is left out. A group that cannot
+//! be read although a whole one follows was durable: that is damage, and this module refuses to leave it out. It checks
+//! no conditions and knows neither the database nor the readers.
 
 use crate::recent::Layer;
 use crate::tables::{LOG_FILES, Place};
@@ -237,7 +237,8 @@ fn head(token: Token, after: Token) -> Vec<u8> {
     head
 }
 
-/// The tokens in the head of a file; none when there is no file or no whole head, which a kill may leave of an empty log.
+/// The tokens in the head of a file; none when there is no file or no whole head, which a kill may leave of an empty
+/// log.
 fn read_head(path: &Path) -> io::Result<Option<(Token, Token)>> {
     let mut found = [0; 48];
     let file = match File::open(path) {

@@ -1,8 +1,8 @@
 //! The two logs in use: one takes groups, the rows of the other are written into the database meanwhile.
 //!
 //! The logs change turns when one is full, and at rest. A log is used again only when the database has its rows, so two
-//! always suffice; a writer that is faster than the database waits here. Where the disk is full, the rows stay in the log
-//! and in memory, and can be read.
+//! always suffice; a writer that is faster than the database waits here. Where the disk is full, the rows stay in the
+//! log and in memory, and can be read.
 
 use crate::log::{self, Log, Record, Token, random};
 use crate::shared::{Left, Shared};

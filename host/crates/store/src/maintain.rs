@@ -1,8 +1,8 @@
 //! An operator's operations on the whole store while it is in use: copy it, read all of it, remove unreferenced
 //! content.
 //!
-//! A copy and a reading see the database at one moment, whatever is written meanwhile. They know nothing of logs, so the
-//! caller has the rows of these brought into the database before. Refuses to remove content during a
+//! A copy and a reading see the database at one moment, whatever is written meanwhile. They know nothing of logs, so
+//! the caller has the rows of these brought into the database before. Refuses to remove content during a
 //! write: a writer that found content must still have it when it names it.
 
 use crate::blob;

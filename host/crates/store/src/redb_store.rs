@@ -30,9 +30,9 @@ const LOG_BYTES_MIN: u64 = 64 << 10;
 /// The options of a store.
 #[derive(Clone, Default)]
 pub struct StoreOptions {
-    /// Called as `store.before-commit` and `store.after-commit` around every group that is made durable, on the writer's
-    /// thread, and as `store.before-fold` and `store.after-fold` around each writing of a log's rows into the database.
-    /// Crash tests kill the process in it.
+    /// Called as `store.before-commit` and `store.after-commit` around every group that is made durable, on the
+    /// writer's thread, and as `store.before-fold` and `store.after-fold` around each writing of a log's rows into the
+    /// database. Crash tests kill the process in it.
     pub crash_hook: Option<CrashHook>,
     /// The length of a log, in bytes, from which its rows are written into the database. Default 16 MiB, at least 64
     /// KiB.

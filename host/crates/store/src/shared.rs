@@ -1,6 +1,7 @@
 //! The state that the writer, the readers and the thread that fills the database share.
 //!
-//! Every commit of the database is a quick-repair one, so a file that was killed at any moment opens without being read.
+//! Every commit of the database is a quick-repair one, so a file that was killed at any moment opens without being
+//! read.
 
 use crate::database::OpenDatabase;
 use crate::disk::{Home, stored_log};

@@ -4,8 +4,8 @@
 //!
 //! - `state.redb` (0600): a [redb](https://docs.rs/redb) 4 database with the tables below;
 //! - `state.lock` (0600): empty; the process that holds its lock owns the store;
-//! - `state.log.0` and `state.log.1` (0600), while the store is in use: the last batches, see `log.rs`; they are removed
-//!   when the store is closed in order;
+//! - `state.log.0` and `state.log.1` (0600), while the store is in use: the last batches, see `log.rs`; they are
+//!   removed when the store is closed in order;
 //! - `state.redb.new`: a database that is being made; it is renamed when it is whole, and one that is
 //!   found was left by a kill and is deleted.
 //!

@@ -1,9 +1,9 @@
 //! The one writing thread: it takes all waiting batches as one group, and makes the group durable at once.
 //!
 //! While a group waits for the disk, the next batches gather; so one sync serves all callers that came meanwhile, and a
-//! lone caller waits for no other. A group goes to the log, see `log.rs`. It goes into the database at once where one of
-//! its batches is large, since the log would only be a second copy of it, and for the first groups of a process, since
-//! most commands commit a few and end.
+//! lone caller waits for no other. A group goes to the log, see `log.rs`. It goes into the database at once where one
+//! of its batches is large, since the log would only be a second copy of it, and for the first groups of a process,
+//! since most commands commit a few and end.
 //!
 //! After a disk error redb refuses to use the open file further. It is opened again at once, and if that fails, at each
 //! further commit; acknowledged batches are in the store, the others get the error. After a panic it is checked as

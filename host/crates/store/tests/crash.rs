@@ -155,8 +155,8 @@ fn acknowledgements(mut child: Child) -> BTreeSet<u64> {
     numbers
 }
 
-/// A store that this process may just have closed. A child that another test starts at that moment has the lock until its
-/// program begins, where tests are threads of one process.
+/// A store that this process may just have closed. A child that another test starts at that moment has the lock until
+/// its program begins, where tests are threads of one process.
 #[track_caller]
 fn opened(dir: &Path) -> RedbStore {
     for _ in 0..100 {

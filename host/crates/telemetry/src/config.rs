@@ -19,8 +19,8 @@ pub struct TelemetryConfig {
     /// Also sends the words of people, models and tools: messages, instructions, arguments and results. Default: false,
     /// or the value of `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`.
     pub content: Option<bool>,
-    /// Bytes of one attribute with content, such as the messages of a request. Default 65 536, at least 1 024. In longer
-    /// ones, long texts are cut, and then the oldest messages are left out.
+    /// Bytes of one attribute with content, such as the messages of a request. Default 65 536, at least 1 024. In
+    /// longer ones, long texts are cut, and then the oldest messages are left out.
     pub content_bytes_max: Option<usize>,
     /// Share of the runs that is traced, 0 to 1. Default 1, or the value of `OTEL_TRACES_SAMPLER`. A run is traced as a
     /// whole or not at all, even when it continues in another process.

@@ -2,8 +2,8 @@
 //!
 //! After each effect that may have changed the tree it is compared with the commit that it began at. What is new goes
 //! into the store: content before, and the row that names it in the transaction of the effect's answer. So whoever has
-//! the answer has the files, too. A tree that cannot be read loses its row, since the former one would lack effects that
-//! the journal has. Ignored files stay where they are. Refuses to write into a tree.
+//! the answer has the files, too. A tree that cannot be read loses its row, since the former one would lack effects
+//! that the journal has. Ignored files stay where they are. Refuses to write into a tree.
 
 use crate::commit_carrier::{CommitCarrier, RIDING_BYTES_MAX};
 use longhaul_core::Digest;

@@ -42,9 +42,9 @@ pub enum ServerChoice {
     NoneFits,
 }
 
-/// Chooses the server of a run: one that has what it needs and has room. The one with its trees goes first, since nothing
-/// has to be carried there; then the one with the fewest runs of its project, so that a project with many runs leaves the
-/// others room; then the one with most room, and the first by name.
+/// Chooses the server of a run: one that has what it needs and has room. The one with its trees goes first, since
+/// nothing has to be carried there; then the one with the fewest runs of its project, so that a project with many runs
+/// leaves the others room; then the one with most room, and the first by name.
 #[must_use]
 pub fn choose<'a>(
     needs: &BTreeSet<String>,

@@ -1,8 +1,8 @@
 //! The claims on runs: which worker has a run.
 //!
-//! The leader makes a claim, in a commit of its own. It ends by a commit of the worker, once the run rests; or by one of
-//! the leader, after the worker was evicted from its seat or joined anew. So nobody writes rows of a run that somebody
-//! else has, and no commit has to prove more than its seat.
+//! The leader makes a claim, in a commit of its own. It ends by a commit of the worker, once the run rests; or by one
+//! of the leader, after the worker was evicted from its seat or joined anew. So nobody writes rows of a run that
+//! somebody else has, and no commit has to prove more than its seat.
 
 use crate::worker::text_after;
 use longhaul_core::RunId;

@@ -1,8 +1,9 @@
 //! The rows by which servers with one database share the work on runs, and the choice of a server for a run.
 //!
 //! One server leads: it has every row that is nobody else's, and gives runs to the others, the workers. A run is in the
-//! hands of one of them as long as a claim says so, and that one alone writes its rows then. The leader asks a worker by
-//! calls, which are rows, too: whoever reaches the database is reached, and nothing else has to be open between servers.
+//! hands of one of them as long as a claim says so, and that one alone writes its rows then. The leader asks a worker
+//! by calls, which are rows, too: whoever reaches the database is reached, and nothing else has to be open between
+//! servers.
 //!
 //! | file | holds |
 //! |---|---|

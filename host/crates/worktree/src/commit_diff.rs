@@ -1,9 +1,9 @@
 //! One commit of a run as its changed files, each with the lines that changed.
 //!
-//! The word that names the commit comes from outside: it has to be hexadecimal digits, and only commits of the run's own
-//! history are looked up by it, so that no other object of the repository can be read. The text is bounded in all, by
-//! file and by the number of files, and what is left out is counted. Made of blobs without git's filters, drivers and
-//! configuration, so that no program they name is started. Changes nothing.
+//! The word that names the commit comes from outside: it has to be hexadecimal digits, and only commits of the run's
+//! own history are looked up by it, so that no other object of the repository can be read. The text is bounded in all,
+//! by file and by the number of files, and what is left out is counted. Made of blobs without git's filters, drivers
+//! and configuration, so that no program they name is started. Changes nothing.
 
 use crate::TreeError;
 use crate::git::{Branch, UserRepository, end_of};
@@ -62,8 +62,8 @@ pub struct CommitFile {
     pub old_path: Option<String>,
     /// The kind of the change.
     pub change: CommitChange,
-    /// The change in git's unified form, of at most [`COMMIT_FILE_BYTES_MAX`] bytes; invalid UTF-8 is replaced. Empty if
-    /// the file is binary or too large.
+    /// The change in git's unified form, of at most [`COMMIT_FILE_BYTES_MAX`] bytes; invalid UTF-8 is replaced. Empty
+    /// if the file is binary or too large.
     pub patch: String,
     /// Its added lines, also those beyond the text; 0 without a text.
     pub added_lines: usize,

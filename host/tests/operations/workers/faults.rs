@@ -168,7 +168,8 @@ fn stopped_in_an_effect(
     let path = format!("/api/v1/runs/{run}");
     let is_over = |status: &Value| status["status"] == "completed";
     let asked = cluster.until(&path, |status| !projects::questions(status).is_empty() || is_over(status));
-    // Where only the way back is cut, the answer may be stored before the server is replaced. Then nobody has to be asked.
+    // Where only the way back is cut, the answer may be stored before the server is replaced. Then nobody has to be
+    // asked.
     let has_landed = may_land && is_over(&asked);
     assert!(has_landed || asked["status"] == "parked", "a call that acts waits for a person: {asked:#}");
     go_on(cluster, at);

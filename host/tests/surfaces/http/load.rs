@@ -1,8 +1,8 @@
 //! A server under load: mixed reads and open streams while agents work. `LONGHAUL_LOAD=60` asks for so many seconds of
 //! 500 requests a second, 50 streams and 20 agents; without it there are a few seconds of less.
 //!
-//! The generator of requests is a process of its own. Its processor time is reported beside its measurements, so that its
-//! slowness is not mistaken for the server's.
+//! The generator of requests is a process of its own. Its processor time is reported beside its measurements, so that
+//! its slowness is not mistaken for the server's.
 
 use crate::common::ASKED_CONFIG;
 use crate::common::lab::Lab;

@@ -68,8 +68,8 @@ struct Side {
     added: u64,
 }
 
-/// Random commands in two projects, from everywhere, while servers come and go. Each names what it did to which run, and
-/// that is a run of its own project. `LONGHAUL_SECONDS` says for how long.
+/// Random commands in two projects, from everywhere, while servers come and go. Each names what it did to which run,
+/// and that is a run of its own project. `LONGHAUL_SECONDS` says for how long.
 #[test]
 fn two_projects_and_a_server_over_one_data_directory_act_each_on_their_own() {
     let seconds: u64 = number("LONGHAUL_SECONDS").unwrap_or(8);

@@ -426,7 +426,8 @@ pub struct GraphOutputLine {
     /// have escape sequences, as the step printed them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Of `end`: `done`, `failed`, or `again` where the step runs once more with variables that its source does not show.
+    /// Of `end`: `done`, `failed`, or `again` where the step runs once more with variables that its source does not
+    /// show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     /// Of `end`: duration of the step, in milliseconds.

@@ -1,4 +1,5 @@
-//! Written backups, restored data directories and reopened databases, whose paths and addresses are texts for any reader.
+//! Written backups, restored data directories and reopened databases, whose paths and addresses are texts for any
+//! reader.
 
 use crate::upkeep::{AuditHead, BackupManifest, RestoreReport, WrittenArchive};
 use longhaul_core::store::ReadTotals;

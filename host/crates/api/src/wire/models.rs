@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// A model of `longhaul.toml`, with the defaults that are in force. It names the variable or the file of a key, and never
-/// holds the key.
+/// A model of `longhaul.toml`, with the defaults that are in force. It names the variable or the file of a key, and
+/// never holds the key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ConfiguredModelView {
     /// The provider: `openai`, `anthropic`, `local`, `recorded` or `route`.

@@ -73,8 +73,8 @@ pub struct NewSchedule {
     /// Wait before the first retry, in milliseconds. Default 2,000, at most a day.
     #[serde(default)]
     pub backoff_ms_first: Option<u64>,
-    /// Longest wait before a retry, in milliseconds. Default 600,000, or `backoff_ms_first` if that is longer; at most a
-    /// day.
+    /// Longest wait before a retry, in milliseconds. Default 600,000, or `backoff_ms_first` if that is longer; at most
+    /// a day.
     #[serde(default)]
     pub backoff_ms_max: Option<u64>,
     /// Factor by which each wait is longer than the one before, from 1 to 10. Default 2.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct SecretBindingView {
     /// Tables of tools and servers, such as `tools.poster`. Empty: every table of the project.
     pub tables: Vec<String>,
-    /// The hosts that it may be sent to. Empty: those in longhaul.toml if no table is named either; otherwise none, since
-    /// the program of a server gets it.
+    /// The hosts that it may be sent to. Empty: those in longhaul.toml if no table is named either; otherwise none,
+    /// since the program of a server gets it.
     pub hosts: Vec<String>,
 }
 

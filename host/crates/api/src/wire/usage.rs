@@ -55,8 +55,8 @@ pub struct WorkUsageView {
     pub host_calls: u64,
     /// Calls of models.
     pub model_calls: u32,
-    /// Calls of models that were interrupted, and may have been paid although their answers were lost: of a run, a feature
-    /// or an agent by the ledger; in an event those that the attempt sent again.
+    /// Calls of models that were interrupted, and may have been paid although their answers were lost: of a run, a
+    /// feature or an agent by the ledger; in an event those that the attempt sent again.
     pub possibly_paid_twice: u32,
     /// Conversations that began anew with a summary.
     pub context_resets: u32,

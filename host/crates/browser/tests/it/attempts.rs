@@ -114,8 +114,8 @@ async fn shown(lab: &Lab, is_it: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// Opens a page and clicks an element, until the answer says this: on a busy machine a page may do after the answer what
-/// it was clicked for.
+/// Opens a page and clicks an element, until the answer says this: on a busy machine a page may do after the answer
+/// what it was clicked for.
 async fn clicked(lab: &Lab, url: &str, label: &str, expected: &str) -> Result<Value, String> {
     let begun = Instant::now();
     loop {

@@ -1,7 +1,7 @@
 //! Prints the output of code while it runs.
 //!
-//! A thread prints what a queue has, so that code never waits for a slow reader; the limit of the output bounds the queue.
-//! The report has the whole output: what was not printed by its end is printed from there.
+//! A thread prints what a queue has, so that code never waits for a slow reader; the limit of the output bounds the
+//! queue. The report has the whole output: what was not printed by its end is printed from there.
 
 use crate::terminal;
 use longhaul_exec::{LossyDecoder, OutputSink, StandardStream};

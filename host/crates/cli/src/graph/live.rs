@@ -1,9 +1,9 @@
 //! The output of a graph's steps while they run.
 //!
-//! Standard output has what it had if the steps were printed at their end: the name of a step, the lines that it prints,
-//! and its value. Standard error has which step begins, which ends and after what time, and the steps' standard error.
-//! The service is asked with the number of the last event, so a new owner of the data directory goes on where the last
-//! one ended. A run never waits for this: what the service has dropped by then is told in a line.
+//! Standard output has what it had if the steps were printed at their end: the name of a step, the lines that it
+//! prints, and its value. Standard error has which step begins, which ends and after what time, and the steps' standard
+//! error. The service is asked with the number of the last event, so a new owner of the data directory goes on where
+//! the last one ended. A run never waits for this: what the service has dropped by then is told in a line.
 
 use super::super::context::Context;
 use super::show;
@@ -22,8 +22,8 @@ use std::time::Duration;
 /// Time between two questions while output comes, so that a step that prints a lot is not asked for each line.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Waits for the answer to the request of this token, and prints the output of its run meanwhile. Returns the answer, and
-/// the steps whose output was printed.
+/// Waits for the answer to the request of this token, and prints the output of its run meanwhile. Returns the answer,
+/// and the steps whose output was printed.
 pub(super) async fn follow(
     context: &Context,
     name: &str,

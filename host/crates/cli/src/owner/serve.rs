@@ -60,8 +60,8 @@ pub async fn run(context: &Context, args: ServeArgs) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Waits until this server owns the database, while it works for the one that does. None: SIGTERM or Ctrl-C came, and its
-/// runs are handed over. At SIGHUP the file is read again.
+/// Waits until this server owns the database, while it works for the one that does. None: SIGTERM or Ctrl-C came, and
+/// its runs are handed over. At SIGHUP the file is read again.
 async fn owned_or_told(
     context: &Context,
     args: &ServeArgs,

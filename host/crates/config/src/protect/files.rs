@@ -1,5 +1,5 @@
-//! The files of a project that `longhaul.toml` itself names: a plugin by its path, a program of `[notify]`, `[mcp]` or a
-//! tool of the host, and the goal, each with the links that lead to it.
+//! The files of a project that `longhaul.toml` itself names: a plugin by its path, a program of `[notify]`, `[mcp]` or
+//! a tool of the host, and the goal, each with the links that lead to it.
 
 use crate::part::PluginConfig;
 use crate::tables::Config;

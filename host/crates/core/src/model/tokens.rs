@@ -1,11 +1,12 @@
 //! An upper bound of a text's tokens, for reservations and caps.
 //!
 //! A tokeniser of bytes makes no token of less than one byte (byte pair encoding over UTF-8: Sennrich et al. 2016,
-//! Radford et al. 2019; `SentencePiece` falls back to bytes), so what is not ASCII counts one token a byte, which nothing
-//! can be above. ASCII is counted by runs, since tokenisers cut a text into runs of letters, digits and signs before
-//! they look for pairs: that is above what `cl100k_base` and `o200k_base` make of prose, code, JSON, base64 and hex
-//! (the table of the test), and about twice what they make of English; words of random letters may be a tenth above. When a context is cut back is decided
-//! by [`super::text_tokens`], which is nearer to the truth and may be below it.
+//! Radford et al. 2019; `SentencePiece` falls back to bytes), so what is not ASCII counts one token a byte, which
+//! nothing can be above. ASCII is counted by runs, since tokenisers cut a text into runs of letters, digits and signs
+//! before they look for pairs: that is above what `cl100k_base` and `o200k_base` make of prose, code, JSON, base64 and
+//! hex (the table of the test), and about twice what they make of English; words of random letters may be a tenth
+//! above. When a context is cut back is decided by [`super::text_tokens`], which is nearer to the truth and may be
+//! below it.
 
 use super::{Message, MessagePart, ModelRequest, OfferedTool, ReplyFormat};
 

@@ -36,8 +36,8 @@ impl Executor {
         Ok((of_runtime(called, FinishedCall { since, console, limits: &job.limits }), said))
     }
 
-    /// The same for a step of a session, whose report is that of a job. No answer: it was stopped, or answered something
-    /// else.
+    /// The same for a step of a session, whose report is that of a job. No answer: it was stopped, or answered
+    /// something else.
     pub(crate) async fn step_of_session(
         &self,
         job: &Job,

@@ -93,15 +93,15 @@ fn watch(mut interpreter: Child, memory_bytes_max: u64) -> io::Result<i32> {
     }
 }
 
-/// Appends a line. The file is the job's, which may have put a pipe or a link in its place: it is neither waited for nor
-/// followed.
+/// Appends a line. The file is the job's, which may have put a pipe or a link in its place: it is neither waited for
+/// nor followed.
 fn note(file: &Path, line: &[u8]) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     File::from(rustix::fs::open(file, flags, Mode::empty())?).write_all(line)
 }
 
-/// True when `/proc` shows the processes of this job alone: the first process of their namespace started this one, or is
-/// this one. Without a namespace it would show those of the whole machine.
+/// True when `/proc` shows the processes of this job alone: the first process of their namespace started this one, or
+/// is this one. Without a namespace it would show those of the whole machine.
 fn is_in_its_own_namespace() -> bool {
     let first = Some(rustix::process::Pid::INIT);
     Some(rustix::process::getpid()) == first || rustix::process::getppid() == first

@@ -1,7 +1,7 @@
 //! The file that a native job leaves behind: its outputs, and its report of its end.
 //!
-//! It is read after all processes of the job have ended. The job may have put anything in the place of the file: a link, a pipe,
-//! lines without end. No link is followed, nothing but a regular file is read, and that up to a bound.
+//! It is read after all processes of the job have ended. The job may have put anything in the place of the file: a
+//! link, a pipe, lines without end. No link is followed, nothing but a regular file is read, and that up to a bound.
 
 use crate::outputs::{ANSWER_VALUES_MAX, OUTPUTS_BYTES_MAX, Outputs};
 use longhaul_core::json::values_in;

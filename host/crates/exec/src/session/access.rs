@@ -1,7 +1,8 @@
 //! The power behind the steps of a session, by which it is decided who goes on with it.
 //!
-//! Loading a value runs code of the step that made it, with the grants of the step that loads it. So steps with grants, and
-//! steps of callers who may grant nothing, are refused in one session, whichever came first. It does not know who calls.
+//! Loading a value runs code of the step that made it, with the grants of the step that loads it. So steps with grants,
+//! and steps of callers who may grant nothing, are refused in one session, whichever came first. It does not know who
+//! calls.
 
 use crate::error::ExecError;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! The sessions of a data directory: `sessions/NAME/` has the values, a note about them, and a lock.
 //!
-//! Bounded in number, in bytes and in age: a session that was not used for a month is removed when sessions are listed or
-//! begun. Only one step of a session runs at a time; others are refused rather than kept waiting. The note also has whose
-//! steps the session had, of which a step is refused that would load values of others with grants of its own.
+//! Bounded in number, in bytes and in age: a session that was not used for a month is removed when sessions are listed
+//! or begun. Only one step of a session runs at a time; others are refused rather than kept waiting. The note also has
+//! whose steps the session had, of which a step is refused that would load values of others with grants of its own.
 
 use super::access::SessionAccess;
 use crate::error::ExecError;
@@ -184,8 +184,8 @@ impl ExecSessions {
         Ok(note.map(named))
     }
 
-    /// Removes a session that was not used for too long. One at work stays, and so does one that was used since its note
-    /// was read.
+    /// Removes a session that was not used for too long. One at work stays, and so does one that was used since its
+    /// note was read.
     fn is_expired(&self, session: &SessionSummary, now_ms: u64) -> bool {
         let is_idle = |session: &SessionSummary| now_ms.saturating_sub(session.used_ms) > IDLE_MS_MAX;
         let is_still_idle = |now: Option<SessionSummary>| now.is_some_and(|now| is_idle(&now));
@@ -193,8 +193,8 @@ impl ExecSessions {
     }
 }
 
-/// Removes the files of a session, its lock last. Whoever finds none from then on may begin a session in the directory, which
-/// stays then.
+/// Removes the files of a session, its lock last. Whoever finds none from then on may begin a session in the directory,
+/// which stays then.
 fn remove(place: &Path) -> io::Result<()> {
     let is_gone = |result: io::Result<()>| match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

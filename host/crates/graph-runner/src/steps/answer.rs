@@ -17,8 +17,8 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Values and keys in the JSON of an answer, which are in memory before any list is capped. A step of 10,000 variables that
-/// need a hundred others each has half as many.
+/// Values and keys in the JSON of an answer, which are in memory before any list is capped. A step of 10,000 variables
+/// that need a hundred others each has half as many.
 const ANSWER_VALUES_MAX: usize = 2_000_000;
 
 /// Bytes of a name; the interpreter keeps none of more than 500 characters.

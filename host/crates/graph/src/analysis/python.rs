@@ -2,8 +2,8 @@
 //!
 //! The walk follows the module's statements in the order in which Python runs them and knows the certain names. Bodies
 //! of functions run later: a name that they read counts as a read of the step if it is not certain at the first
-//! possible call, or at the end. The walk follows values only to end proofs, within one source: effects through an alias,
-//! or in a function of another step, are observed when the steps run.
+//! possible call, or at the end. The walk follows values only to end proofs, within one source: effects through an
+//! alias, or in a function of another step, are observed when the steps run.
 
 mod bindings;
 mod changes;

@@ -186,8 +186,8 @@ impl Proofs {
             || (!needs.is_empty() && needs.iter().all(|need| self.holds(place, need, &mut assumed)))
     }
 
-    /// True when an obligation is met. Functions that the proof is in already are assumed to meet theirs: one that calls
-    /// itself changes something only if it does so elsewhere.
+    /// True when an obligation is met. Functions that the proof is in already are assumed to meet theirs: one that
+    /// calls itself changes something only if it does so elsewhere.
     fn holds(&mut self, place: Place, need: &Obligation, assumed: &mut Vec<VariableName>) -> bool {
         match need {
             Obligation::Inert(name) => self.is_inert(place, name),

@@ -17,8 +17,8 @@ pub struct StepRun {
     pub source: Digest,
     /// The names that it looked up: the value's digest, none when the name did not exist.
     pub reads: BTreeMap<VariableName, Option<Digest>>,
-    /// Those of them of which the value by itself is what mattered: the step left everything that shares objects with it
-    /// as it was, and read nothing else of that.
+    /// Those of them of which the value by itself is what mattered: the step left everything that shares objects with
+    /// it as it was, and read nothing else of that.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub alone: BTreeSet<VariableName>,
     /// The digest of the whole namespace, if it read that.

@@ -1,9 +1,10 @@
-//! The inputs of a run: the values that it looked up, alone or with all that share objects with them, and the files that
-//! it read.
+//! The inputs of a run: the values that it looked up, alone or with all that share objects with them, and the files
+//! that it read.
 //!
-//! Variables that share an object are one group, and most steps read one variable of it and leave the group as it is. Such
-//! a run saw what that variable reaches, and would do the same whatever else shares objects with it: the value by itself
-//! is its input. A step that changes or binds anything of the group, or reads more of it, depends on the group as a whole.
+//! Variables that share an object are one group, and most steps read one variable of it and leave the group as it is.
+//! Such a run saw what that variable reaches, and would do the same whatever else shares objects with it: the value by
+//! itself is its input. A step that changes or binds anything of the group, or reads more of it, depends on the group
+//! as a whole.
 
 use super::history::StepRun;
 use super::namespace::{Namespace, Position};
@@ -37,8 +38,8 @@ pub(super) fn values_of(namespace: &Namespace, at: Position, report: &StepReport
     (values, alone)
 }
 
-/// The names that a run read and whose values mattered by themselves. A run that raised may have done so since the group
-/// could not be made again.
+/// The names that a run read and whose values mattered by themselves. A run that raised may have done so since the
+/// group could not be made again.
 fn alone(namespace: &Namespace, at: Position, report: &StepReport) -> BTreeSet<VariableName> {
     if report.sees_all || report.ended != StepEnd::Well {
         return BTreeSet::new();

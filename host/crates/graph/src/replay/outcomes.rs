@@ -62,7 +62,8 @@ pub enum ReportOutcome {
         /// True when the step's result is unchanged.
         is_same: bool,
     },
-    /// It is dropped: the step read these names, which it was not given. [`Replay::next`](super::Replay::next) returns it once more.
+    /// It is dropped: the step read these names, which it was not given. [`Replay::next`](super::Replay::next) returns
+    /// it once more.
     Again {
         /// The missing names that exist.
         missing: BTreeSet<VariableName>,

@@ -1,7 +1,7 @@
 //! The request to run a step: the values that it is given, and the steps that have to run before it once more.
 //!
-//! A step is given the names that it is expected to read. After some runs that read other names, it is given everything.
-//! Nothing is changed here, and nothing is run.
+//! A step is given the names that it is expected to read. After some runs that read other names, it is given
+//! everything. Nothing is changed here, and nothing is run.
 
 use super::Replay;
 use super::namespace::Position;

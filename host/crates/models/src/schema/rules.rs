@@ -87,9 +87,9 @@ pub(super) struct Rules {
 
 const NO_LIMIT: usize = usize::MAX;
 
-/// *Supported properties* lists the words, *Objects have limitations on nesting depth and size* and *Limitations on enum
-/// size* the numbers, *All fields must be required* and *additionalProperties: false must always be set* the rest. A word
-/// that is not listed is refused: `In context=(...), 'maxLength' is not permitted`.
+/// *Supported properties* lists the words, *Objects have limitations on nesting depth and size* and *Limitations on
+/// enum size* the numbers, *All fields must be required* and *additionalProperties: false must always be set* the rest.
+/// A word that is not listed is refused: `In context=(...), 'maxLength' is not permitted`.
 const OPENAI: Rules = Rules {
     keywords: &[
         "type",
@@ -163,8 +163,8 @@ const ANTHROPIC: Rules = Rules {
     chars_max: NO_LIMIT,
 };
 
-/// The words are those of the tables below *JSON Schema support*. Objects without fields are refused by the older models:
-/// `properties: should be non-empty for OBJECT type`.
+/// The words are those of the tables below *JSON Schema support*. Objects without fields are refused by the older
+/// models: `properties: should be non-empty for OBJECT type`.
 const GEMINI: Rules = Rules {
     keywords: &[
         "type",

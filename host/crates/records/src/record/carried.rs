@@ -1,8 +1,8 @@
 //! The trees and the commits of a run in the store, for the other data directories that share it.
 //!
 //! The rows name content by digest: the manifest of the files by which a tree differs from a commit, and packs of git.
-//! They are written in the transaction of the effect that they show, so that whoever has the answer of an effect has the
-//! files that it left. This module neither reads a tree nor makes one.
+//! They are written in the transaction of the effect that they show, so that whoever has the answer of an effect has
+//! the files that it left. This module neither reads a tree nor makes one.
 
 use super::RunRecord;
 use longhaul_core::fault::{self, Context as _, bail};

@@ -1,7 +1,7 @@
 //! The wait of a run for its turn in the queue, and then for memory of the machine.
 //!
-//! The actor asks when no work of its run is under way, and says why the run waits. The queue decides which run is next,
-//! and admission control decides about memory. Nothing here starts or ends work.
+//! The actor asks when no work of its run is under way, and says why the run waits. The queue decides which run is
+//! next, and admission control decides about memory. Nothing here starts or ends work.
 
 use super::RunActor;
 use crate::queue::RunPlace;
@@ -13,8 +13,9 @@ use longhaul_harness::Input;
 use longhaul_records::record;
 
 impl RunActor {
-    /// Enters the queue of runs, before [`Self::live`] with the same input: runs that are resumed one after the other have
-    /// their places in this order, whichever of them begins to work first. A run that needs no turn gives its place back.
+    /// Enters the queue of runs, before [`Self::live`] with the same input: runs that are resumed one after the other
+    /// have their places in this order, whichever of them begins to work first. A run that needs no turn gives its
+    /// place back.
     pub fn enter_queue(&mut self, first: Option<&Input>) {
         self.arrived_ms = Some(self.arrival_ms(first));
         self.place();
@@ -27,9 +28,9 @@ impl RunActor {
         }
     }
 
-    /// True when it is the turn of the run, and the machine has capacity for it to continue. Asked when no work is under
-    /// way, and not again until the work has ended: work that has begun keeps its place. Waiting work is in the state and
-    /// begins once there is capacity.
+    /// True when it is the turn of the run, and the machine has capacity for it to continue. Asked when no work is
+    /// under way, and not again until the work has ended: work that has begun keeps its place. Waiting work is in the
+    /// state and begins once there is capacity.
     pub(super) async fn has_room(&mut self) -> fault::Result<bool> {
         if !self.running.is_empty() {
             return Ok(true);
@@ -54,8 +55,8 @@ impl RunActor {
         Ok(false)
     }
 
-    /// The time of its arrival in the queue. A run that broke off has the one of its wait, and one that was at work then
-    /// comes before all that waited.
+    /// The time of its arrival in the queue. A run that broke off has the one of its wait, and one that was at work
+    /// then comes before all that waited.
     fn arrival_ms(&self, first: Option<&Input>) -> u64 {
         match first {
             Some(Input::Begin { .. }) => self.record.created_ms,

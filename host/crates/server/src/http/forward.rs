@@ -1,9 +1,9 @@
 //! Requests to a server that stands by, forwarded to the one that has the state.
 //!
-//! Bodies pass as they come, in both directions and without a limit on time: what a client may ask, how much and for how
-//! long, is decided by the server that works. It sees its own name, so the name that a client used, and the origin of a
-//! page, are checked here. A request is forwarded once, no redirect is followed, and no proxy of the environment is
-//! used. No answer names the other server: nobody is asked for a token here.
+//! Bodies pass as they come, in both directions and without a limit on time: what a client may ask, how much and for
+//! how long, is decided by the server that works. It sees its own name, so the name that a client used, and the origin
+//! of a page, are checked here. A request is forwarded once, no redirect is followed, and no proxy of the environment
+//! is used. No answer names the other server: nobody is asked for a token here.
 
 use super::gate::{admit, check_place, is_safe};
 use super::problem::Problem;

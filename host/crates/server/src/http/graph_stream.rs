@@ -1,8 +1,8 @@
 //! The output of the steps of a graph as server-sent events, while they run.
 //!
-//! Each event carries its number as `id`, so a client that lost its connection resumes after the last that it has. A step
-//! never waits for a reader: a slow one is told with `lagged` how many events it missed, and one that does not read for
-//! 30 s is disconnected.
+//! Each event carries its number as `id`, so a client that lost its connection resumes after the last that it has. A
+//! step never waits for a reader: a slow one is told with `lagged` how many events it missed, and one that does not
+//! read for 30 s is disconnected.
 
 use super::gate::Caller;
 use super::problem::Problem;

@@ -43,8 +43,8 @@ impl OperationScopes {
     }
 }
 
-/// Lets a request go on if its caller has the scope of the operation. The response tells which route it was, under which
-/// the time of the request is counted.
+/// Lets a request go on if its caller has the scope of the operation. The response tells which route it was, under
+/// which the time of the request is counted.
 pub async fn check(
     State(scopes): State<Arc<OperationScopes>>,
     path: MatchedPath,

@@ -54,8 +54,8 @@ impl StandbyServer {
         Ok(Self { stop, task })
     }
 
-    /// Stops it, once requests under way have ended: those that were forwarded end at once, and clients of streams go on
-    /// at the server that follows. Requests that come from now on wait for it.
+    /// Stops it, once requests under way have ended: those that were forwarded end at once, and clients of streams go
+    /// on at the server that follows. Requests that come from now on wait for it.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         let _ = self.task.await;

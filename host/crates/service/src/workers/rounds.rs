@@ -1,9 +1,9 @@
-//! The rounds of the leader: it takes over what workers did, tells those that watch their runs, and finds workers that are
-//! gone.
+//! The rounds of the leader: it takes over what workers did, tells those that watch their runs, and finds workers that
+//! are gone.
 //!
 //! A worker counts as gone once its lease ran out and it was evicted from its seat, or once it has another claim on the
-//! seat. Its claims end then, and its runs are interrupted ones, which the recovery of a server goes on with. Nothing is
-//! decided about a run here.
+//! seat. Its claims end then, and its runs are interrupted ones, which the recovery of a server goes on with. Nothing
+//! is decided about a run here.
 
 use super::Service;
 use crate::cluster::Cluster;
@@ -185,8 +185,8 @@ impl Service {
         }
     }
 
-    /// The worker does not have the run any more. Where the run is not over, and waits for nobody, it goes on elsewhere, so
-    /// this is no failure of it.
+    /// The worker does not have the run any more. Where the run is not over, and waits for nobody, it goes on
+    /// elsewhere, so this is no failure of it.
     pub(super) fn end_remote(&self, run: &RunId, at: &WorkerEpoch) {
         let removed = self.remote().remove(run, at);
         if let Some(RemoteRun { bus, .. }) = removed {

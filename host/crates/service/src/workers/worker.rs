@@ -1,4 +1,5 @@
-//! The work of a worker: it takes up runs that the leader gives it, carries out its calls, and lets go of runs that rest.
+//! The work of a worker: it takes up runs that the leader gives it, carries out its calls, and lets go of runs that
+//! rest.
 //!
 //! It looks at its calls several times a second. A run is in its hands from the first call about it on until it commits
 //! the end of its claim, and it carries out nothing about any other run. Whatever it does is proved by its seat: once

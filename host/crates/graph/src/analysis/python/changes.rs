@@ -172,8 +172,8 @@ impl Walk {
         }
     }
 
-    /// Takes in the object of a method; gives what would prove that the method leaves its arguments as they are, or none
-    /// if that is certain.
+    /// Takes in the object of a method; gives what would prove that the method leaves its arguments as they are, or
+    /// none if that is certain.
     fn method_called(&mut self, call: &ExprCall, method: &ExprAttribute) -> Option<Doubt> {
         let name = method.attr.as_str();
         let reason = Reason::MethodCall { method: name.into() };

@@ -67,10 +67,10 @@ pub async fn list(Query(query): Query<PageQuery>) -> ApiResult<Page<CallableOper
 
 /// Carry out an operation by its name
 ///
-/// For `longhaul --server`, of the same version: request and response are those that commands exchange with the owner of
-/// a data directory, and may change with each version. Programs use the other paths. Each operation needs the scope that
-/// the list of operations names. A path of the server's machine needs `admin`, but for the directories of projects that
-/// it knows. An operation that was begun is carried out also if the client goes away.
+/// For `longhaul --server`, of the same version: request and response are those that commands exchange with the owner
+/// of a data directory, and may change with each version. Programs use the other paths. Each operation needs the scope
+/// that the list of operations names. A path of the server's machine needs `admin`, but for the directories of projects
+/// that it knows. An operation that was begun is carried out also if the client goes away.
 #[utoipa::path(
     post,
     path = "/api/v1/operations/{operation}",
@@ -169,8 +169,8 @@ async fn expect_paths(state: &SharedState, caller: &Caller, request: &Value) -> 
     Ok(())
 }
 
-/// Refuses a graph whose steps see more, or use more, than the scope of the caller allows. One that cannot be read takes
-/// all scopes.
+/// Refuses a graph whose steps see more, or use more, than the scope of the caller allows. One that cannot be read
+/// takes all scopes.
 async fn expect_graph(state: &SharedState, caller: &Caller, name: &str, request: &Value) -> Result<(), Problem> {
     if name == "create_graph" {
         let environment = request.get("surroundings").cloned().map(serde_json::from_value::<StepEnvironment>);

@@ -10,8 +10,8 @@ use longhaul_api::wire::commits::CommitChanges;
 
 /// Show what a commit of a run changed
 ///
-/// Only commits of the run itself are shown: those of its log, those that reverts removed, and the one that it began at.
-/// The texts are bounded; `is_cut`, `files_left_out` and `counts` tell what is missing.
+/// Only commits of the run itself are shown: those of its log, those that reverts removed, and the one that it began
+/// at. The texts are bounded; `is_cut`, `files_left_out` and `counts` tell what is missing.
 #[utoipa::path(
     get,
     path = "/api/v1/runs/{run}/commits/{commit}",

@@ -61,8 +61,8 @@ pub struct StreamQuery {
 /// Follow the events of a run
 ///
 /// Server-sent events: `event` with the number as its id, and without ids `token`, `lagged`, `dropped` and `gone`. The
-/// data of each is a line. A comment every 15 s says that the stream lives. When the token is removed or expires, a last
-/// `problem` says so, whose data is a problem.
+/// data of each is a line. A comment every 15 s says that the stream lives. When the token is removed or expires, a
+/// last `problem` says so, whose data is a problem.
 #[utoipa::path(
     get,
     path = "/api/v1/runs/{run}/events/stream",
@@ -88,9 +88,9 @@ pub async fn stream(
 
 /// Follow what is durable of every run from now on
 ///
-/// Server-sent events without ids: `hello` with the runs that are worked on and their newest numbers; `event`, whose data
-/// is a line; `run` when a run was taken up, let go of, or changed while no process worked on it; and `lagged` when such
-/// news were lost, after which all runs are to be looked at. It ends with `problem` as that of a run does.
+/// Server-sent events without ids: `hello` with the runs that are worked on and their newest numbers; `event`, whose
+/// data is a line; `run` when a run was taken up, let go of, or changed while no process worked on it; and `lagged`
+/// when such news were lost, after which all runs are to be looked at. It ends with `problem` as that of a run does.
 #[utoipa::path(get, path = "/api/v1/events/stream", tag = "events", responses((status = 200, description = "Frames, until the client goes or the server ends", body = EventLine, content_type = "text/event-stream")))]
 pub async fn stream_all(State(state): State<SharedState>, By(caller): By) -> Result<Response, Problem> {
     Ok(stream::of_all(&state, caller, seat(&state)?))

@@ -92,8 +92,8 @@ pub struct NewJob {
     #[serde(default)]
     rich: bool,
     /// The name of a session of Python, whose next step this is: its variables are kept for the steps after it. Begins
-    /// the session if there is none. Needs the scope `admin` where an earlier step had directories or hosts; a step with
-    /// some is refused where one without that scope came before.
+    /// the session if there is none. Needs the scope `admin` where an earlier step had directories or hosts; a step
+    /// with some is refused where one without that scope came before.
     #[serde(default)]
     session: Option<String>,
     /// The source, of at most 1,000,000 bytes.

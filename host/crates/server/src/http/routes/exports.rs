@@ -1,7 +1,7 @@
 //! Trajectories as lines of JSON, in the formats that training tools read.
 //!
-//! The messages of a trajectory are heard by replaying its invocation, so an export is cut into pages, and one that grows
-//! too long is refused. Nothing is changed.
+//! The messages of a trajectory are heard by replaying its invocation, so an export is cut into pages, and one that
+//! grows too long is refused. Nothing is changed.
 
 use super::super::input::{PageParams, Query, which};
 use super::super::problem::Problem;

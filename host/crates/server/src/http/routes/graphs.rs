@@ -2,8 +2,8 @@
 //! changes of their steps, and the diagnosis of a failure. Packages are granted on the command line alone.
 //!
 //! A step sees what its graph was granted when it was made. Whoever may change a step whose graph sees directories or
-//! hosts has them, too, so such a graph is made, changed and removed with the scope `admin`, as a job of `exec` with them
-//! is run.
+//! hosts has them, too, so such a graph is made, changed and removed with the scope `admin`, as a job of `exec` with
+//! them is run.
 
 use super::super::gate::{By, Caller};
 use super::super::graph_stream;
@@ -130,8 +130,8 @@ fn own_directory((at, said): (usize, &Directory)) -> Result<DirectoryGrant, Prob
 
 /// Make a graph
 ///
-/// Its steps see nothing of the server's machine unless directories or hosts are named, which needs the scope `admin`. They
-/// are stale, and run in the next run.
+/// Its steps see nothing of the server's machine unless directories or hosts are named, which needs the scope `admin`.
+/// They are stale, and run in the next run.
 #[utoipa::path(post, path = "/api/v1/graphs", tag = "graphs", request_body = NewGraph, responses((status = 201, description = "It is made", body = GraphView)))]
 pub async fn create(
     State(state): State<SharedState>,
@@ -182,8 +182,8 @@ pub async fn show(
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GraphRunOrder {
-    /// A step that is run again although nothing changed, with the steps that its new values affect. Default: only stale
-    /// steps are run.
+    /// A step that is run again although nothing changed, with the steps that its new values affect. Default: only
+    /// stale steps are run.
     #[serde(default)]
     from: Option<String>,
     /// A step that acts and was interrupted: it is run again, although its effects may have happened.
@@ -233,9 +233,9 @@ pub struct OutputQuery {
 /// Follow the output of the steps of a graph
 ///
 /// Server-sent events, while steps run and from any number on: `begin`, `output` and `end` of a step with the number as
-/// their id, whose data is a line; and without ids `lagged` with how many events were `dropped` from the 1 MiB that is kept
-/// of a graph, and `idle` when nothing runs and all was sent. A comment every 15 s says that the stream lives. It ends with
-/// `problem` when the token or the graph is removed.
+/// their id, whose data is a line; and without ids `lagged` with how many events were `dropped` from the 1 MiB that is
+/// kept of a graph, and `idle` when nothing runs and all was sent. A comment every 15 s says that the stream lives. It
+/// ends with `problem` when the token or the graph is removed.
 #[utoipa::path(
     get,
     path = "/api/v1/graphs/{graph}/output",
@@ -275,8 +275,8 @@ pub struct NewStepSource {
 
 /// Change the source of a step, and run from there
 ///
-/// The steps that depend on it become stale. With `run`, the stale steps are run, unless the source does not parse. A graph
-/// whose steps see directories or hosts needs the scope `admin`.
+/// The steps that depend on it become stale. With `run`, the stale steps are run, unless the source does not parse. A
+/// graph whose steps see directories or hosts needs the scope `admin`.
 #[utoipa::path(
     put,
     path = "/api/v1/graphs/{graph}/steps/{step}",
@@ -366,8 +366,8 @@ pub struct GraphDiagnosisOrder {
 
 /// Diagnose the failure of a step
 ///
-/// Names the innermost place of the failure, values that it may depend on, and the step that is likely at fault. Runs no
-/// step and asks no model.
+/// Names the innermost place of the failure, values that it may depend on, and the step that is likely at fault. Runs
+/// no step and asks no model.
 #[utoipa::path(post, path = "/api/v1/graphs/{graph}/diagnose", tag = "graphs", params(("graph" = String, Path, description = "Its name")), request_body = GraphDiagnosisOrder, responses((status = 200, description = "The diagnosis", body = GraphDiagnosisView)))]
 pub async fn diagnose(
     State(state): State<SharedState>,

@@ -181,7 +181,8 @@ pub async fn accept(
     Ok(Out(state.accept_proposal(AcceptProposal { run, proposal }).await?))
 }
 
-/// Refuses the proposal of a project: neither an agent nor a caller with the scope `run` alone decides where one is made.
+/// Refuses the proposal of a project: neither an agent nor a caller with the scope `run` alone decides where one is
+/// made.
 pub(super) async fn expect_no_project(state: &SharedState, run: RunRef, proposal: &str) -> Result<(), Problem> {
     let is_project =
         |one: &InnerProposal| one.id == proposal && matches!(one.change, ProposedChange::NewProject { .. });

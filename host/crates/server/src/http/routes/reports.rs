@@ -85,8 +85,8 @@ pub struct CostsQuery {
 
 /// Show what runs cost, by their ledgers
 ///
-/// The newest comes first. Sums are over all runs that match, by the ledgers of runs for projects, and by replies of models
-/// for models, agents and days.
+/// The newest comes first. Sums are over all runs that match, by the ledgers of runs for projects, and by replies of
+/// models for models, agents and days.
 #[utoipa::path(get, path = "/api/v1/costs", tag = "runs", params(CostsQuery), responses((status = 200, description = "A page of costs, and the sum of all", body = Costs)))]
 pub async fn costs(State(state): State<SharedState>, Query(query): Query<CostsQuery>) -> ApiResult<Costs> {
     let PageParams { limit, offset } = PageParams::of(query.limit, query.offset)?;

@@ -1,5 +1,5 @@
-//! Ways of cheating, from `cheats.toml`, and projects that do not cheat, from `honest.toml`: each is a tree whose check is
-//! judged in a real sandbox.
+//! Ways of cheating, from `cheats.toml`, and projects that do not cheat, from `honest.toml`: each is a tree whose check
+//! is judged in a real sandbox.
 //!
 //! All attempts are tried whose tests are not compiled; of the others one in eight, different ones each day, unless
 //! `LONGHAUL_CHEATS=all` requests all of them, which takes some minutes, or names a base and so those of its runner.
