@@ -47,8 +47,8 @@ impl PluginsArgs {
 
 /// Builds the guests of the repository at `root`.
 ///
-/// An error of cargo's ends the run. What else there is is tried to the last: the output names each
-/// guest that is not what its world says.
+/// An error of cargo's ends the run. Everything else is tried to the last: the output names each guest that is not what
+/// its world says.
 pub(crate) fn plugins(root: &Path, args: &PluginsArgs) -> Result<()> {
     let target = root.join("target");
     let _lock = lock(&target.join("guests/.lock"), say)?;
