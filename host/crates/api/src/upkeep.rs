@@ -146,9 +146,9 @@ pub enum StoreKind {
 /// All state of a data directory that was moved into another store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MigrationReport {
-    /// Where the state was: a file, or the address of a database.
+    /// The former place of the state: a file, or the address of a database.
     pub from: String,
-    /// Where it is now.
+    /// Its present place.
     pub to: String,
     /// The rows and contents that were copied, and compared with those that they were copied from.
     pub copied: ReadTotals,

@@ -72,7 +72,7 @@ pub struct Snapshot {
     pub commits: Vec<String>,
     /// Plugins by their digests: they must be installed.
     pub plugins: BTreeMap<String, Digest>,
-    /// When it was taken, in milliseconds since 1970-01-01 UTC.
+    /// The time at which it was taken, in milliseconds since 1970-01-01 UTC.
     pub taken_ms: u64,
     /// Paths of its trees that are left out because they are no files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -63,7 +63,7 @@ pub async fn run(context: &Context, command: StoreCommand) -> fault::Result<Exit
     Ok(Exit::Done)
 }
 
-/// What was moved, what is left to do, and the way back.
+/// The lines about a move: its counts, the next step, and the way back.
 fn lines(report: &MigrationReport) -> Vec<String> {
     let MigrationReport { from, to, copied, runs_elsewhere, next, undo } = report;
     let mut lines = vec![

@@ -35,7 +35,7 @@ pub struct Fault(Box<Inner>);
 struct Inner {
     code: Option<FaultCode>,
     field: Option<String>,
-    /// When the same call may succeed, in milliseconds from now.
+    /// The time until the same call may succeed, in milliseconds from now.
     retry_after_ms: Option<u64>,
     /// The contexts, the innermost first.
     contexts: Vec<String>,
@@ -196,7 +196,7 @@ impl Fault {
         self.0.field.as_deref()
     }
 
-    /// When the same call may succeed, in milliseconds from now, if it is known.
+    /// The time until the same call may succeed, in milliseconds from now, if it is known.
     pub fn retry_after_ms(&self) -> Option<u64> {
         self.0.retry_after_ms
     }
@@ -286,7 +286,7 @@ pub enum FaultWire {
         /// The field or parameter at fault.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         field: Option<String>,
-        /// When the same call may succeed, in milliseconds from now.
+        /// The time until the same call may succeed, in milliseconds from now.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
     },

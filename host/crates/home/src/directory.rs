@@ -300,7 +300,7 @@ pub struct LockHolder {
     pub pid: u32,
     /// True when it is a server, which keeps the lock until somebody ends it.
     pub is_server: bool,
-    /// Who has the state, as a clause, if it is a server that stands by for them.
+    /// The holder of the state, as a clause, if the owner is a server that stands by for it.
     pub waits_for: Option<String>,
     /// The time for which it has had the lock, if the clock tells.
     pub held: Option<Duration>,

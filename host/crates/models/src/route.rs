@@ -233,7 +233,8 @@ fn routed(
     reply
 }
 
-/// When none replied: an outage if one of them may recover, since then the run waits; else the last failure.
+/// The error of a route of which no model replied: an outage if one of them may recover, since then the run waits; else
+/// the last failure.
 fn altogether(mut failed: Vec<(String, ModelError)>) -> ModelError {
     if failed.len() == 1 {
         return failed.remove(0).1;

@@ -16,7 +16,7 @@ pub struct Notification {
     /// Its subject. The subject's fields stand among the others.
     #[serde(flatten)]
     pub about: NotificationSubject,
-    /// When it happened, in milliseconds since 1970-01-01 UTC.
+    /// The time of the event, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The command for the person to type.
     pub command: String,

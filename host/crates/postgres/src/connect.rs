@@ -91,7 +91,7 @@ pub(crate) struct Server {
     /// The longest time that a call waits for a server that is gone.
     pub(crate) patience: Duration,
     pub(crate) lease: Duration,
-    /// What this process did with the store on it.
+    /// Counts of what this process did with the store on it.
     pub(crate) counts: StoreCounts,
     /// Set after the settings of a session were refused, which a pooler does.
     is_pooled: AtomicBool,
@@ -256,7 +256,7 @@ impl Server {
     }
 }
 
-/// What the server says about itself.
+/// The server's facts about itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub(crate) version: String,

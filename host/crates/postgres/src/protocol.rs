@@ -45,7 +45,7 @@ pub(crate) struct OwnerRow {
     pub(crate) is_durable: bool,
 }
 
-/// What happened to a statement of this process, or to the process.
+/// An event of a statement of this process, or of the process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Input {
     /// A claim landed. The lease is counted from before it was sent, since the database counts from after that.
@@ -62,7 +62,7 @@ pub(crate) enum Input {
     Defect,
 }
 
-/// What happened to a commit.
+/// An event of a commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CommitEvent {
     /// The statement moved the head.
@@ -81,7 +81,7 @@ pub(crate) enum CommitEvent {
     TooLate,
 }
 
-/// What an error says about a commit.
+/// The meaning of an error for a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The attempt did nothing, and another one may land.
@@ -107,7 +107,7 @@ pub(crate) enum Outcome {
     Failed,
 }
 
-/// What an attempt to commit met.
+/// An obstacle that an attempt to commit met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
     /// An error.
@@ -143,7 +143,7 @@ pub(crate) enum Loss {
     Defect,
 }
 
-/// What a process knows of its right to a store.
+/// The knowledge of a process about its right to a store.
 pub(crate) struct Owner {
     lasts_ms: u64,
     state: State,

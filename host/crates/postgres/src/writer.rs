@@ -79,7 +79,7 @@ impl Job {
     }
 }
 
-/// What became of a statement.
+/// The outcome of a statement.
 enum Landing {
     /// It was carried out.
     Done,

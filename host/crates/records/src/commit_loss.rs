@@ -1,4 +1,4 @@
-//! What a store leaves in doubt whose newest commits may be lost, by a failover of its database or by a restore.
+//! Runs and tasks in doubt, because the newest commits of the store may be lost by a failover or a restore.
 //!
 //! The store keeps the timeline of the server that it was used on, and the id of its history; a data directory
 //! remembers that id with the newest commit that it saw. Where a process finds another timeline, an older commit or a
@@ -87,7 +87,7 @@ pub struct OpenedStore {
     pub claimed_before: Option<i32>,
     /// The number of its commits.
     pub commits: u64,
-    /// What the data directory remembers of it.
+    /// The newest commit of it that the data directory remembers.
     pub remembered: Option<SeenCommit>,
     /// The number of its commits when this process last saw it in the hands of another one.
     pub watched: Option<u64>,

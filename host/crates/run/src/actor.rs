@@ -231,7 +231,7 @@ impl RunActor {
         !self.running.is_empty() || self.wakes_at_ms().is_some() || self.waits.get().is_some()
     }
 
-    /// When a timed wait ends; none while nothing new is to start.
+    /// The end of a timed wait; none while nothing new is to start.
     fn wakes_at_ms(&self) -> Option<u64> {
         let runs = self.state.phase == Phase::Running && !self.state.paused;
         self.state.wakes_at_ms().filter(|_| runs)

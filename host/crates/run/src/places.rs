@@ -1,4 +1,4 @@
-//! Where the trees of a run are, among the data directories that share the state.
+//! The place of a run's trees, among the data directories that share the state.
 //!
 //! Uncommitted files of a run are in the data directory that worked on it, and its commits in a repository beside it.
 //! Another directory goes on with the run if nothing of it is missing there: if it rests at a commit that is there, or

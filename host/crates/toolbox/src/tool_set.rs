@@ -48,7 +48,7 @@ pub struct ToolSet {
     watch: Option<TreeWatch>,
 }
 
-/// What watches the tree that tools work in.
+/// The watch over the tree that tools work in.
 pub struct TreeWatch {
     /// Tracks what calls write into the tree and no commit would hold.
     pub unkept: DiscardedChanges,

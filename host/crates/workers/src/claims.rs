@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub struct Claim {
     /// The number of the worker's claim on its seat.
     pub epoch: u64,
-    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    /// The time at which it was made, in milliseconds since 1970-01-01 UTC.
     pub since_ms: u64,
 }
 

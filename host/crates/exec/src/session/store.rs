@@ -50,9 +50,9 @@ pub struct SessionSummary {
     pub bytes: u64,
     /// The names of its variables.
     pub variables: Vec<String>,
-    /// When it began, in milliseconds since 1970.
+    /// The time of its beginning, in milliseconds since 1970.
     pub created_ms: u64,
-    /// When its last step ended, in milliseconds since 1970.
+    /// The time at which its last step ended, in milliseconds since 1970.
     pub used_ms: u64,
 }
 

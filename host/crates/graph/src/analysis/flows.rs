@@ -34,7 +34,7 @@ enum Case {
     /// No use may change it.
     #[default]
     Untouched,
-    /// If these all hold, no use changes it.
+    /// No use changes it if all of these hold.
     Open(Vec<Obligation>),
     /// Only the kind of the value can show that.
     ByKind,

@@ -239,7 +239,7 @@ impl Repository {
         DiscardedChanges::new(Arc::clone(&host.store), run, project.clone(), tree.clone())
     }
 
-    /// What watches the tree.
+    /// The watch over the tree.
     pub fn watch(&self) -> TreeWatch {
         TreeWatch { unkept: self.unkept(), carrier: self.0.carrier.clone() }
     }

@@ -1,4 +1,4 @@
-//! What a process does by itself: it claims, renews, commits, begins effects, and gives the store back.
+//! Acts of a process by itself: it claims, renews, commits, begins effects, and gives the store back.
 
 use super::message::{Lane, Request};
 use super::process::{Phase, Purpose};

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use utoipa::ToSchema;
 
-/// That the server lives.
+/// The liveness of a server.
 #[derive(Serialize, ToSchema)]
 pub struct Health {
     /// `ok`, or `standby` while another server has the state.

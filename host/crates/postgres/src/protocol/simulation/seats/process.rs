@@ -56,7 +56,7 @@ pub(super) struct Process {
     pub(super) commit: Option<usize>,
     /// True while the head is moved without it, since an attempt of it may still land.
     pub(super) is_voiding: bool,
-    /// What it saw, with its own commits since; none: it has to look.
+    /// The state that it saw, with its own commits since; none: it has to look.
     pub(super) look: Option<Look>,
     /// The true time until which it is stopped.
     pub(super) wakes_ms: u64,
