@@ -1,3 +1,5 @@
+//! Drafts of a model become steps, or are refused with all that is wrong, and a revised plan keeps what passed.
+
 use longhaul_sdk::planner::CheckSource;
 use serde_json::json;
 

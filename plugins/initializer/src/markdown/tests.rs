@@ -1,3 +1,5 @@
+//! Sections of a goal become features, and what is written wrong is refused with its line.
+
 use longhaul_sdk::planner::{CheckBody, PlanError};
 
 use super::*;
