@@ -13,8 +13,8 @@ pub struct ContentConfig {
     /// `file:///DIRECTORY`, which exists on each machine and is the same on all of them, or `s3://BUCKET/PREFIX`, whose
     /// prefix may be left out. No two databases share one.
     pub url: String,
-    /// The address of the storage, `https://HOST:PORT`; with `http` content is sent in the clear. Only with `s3`. Default:
-    /// that of Amazon S3 in `region`.
+    /// The address of the storage, `https://HOST:PORT`; with `http` content is sent in the clear. Only with `s3`.
+    /// Default: that of Amazon S3 in `region`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// The region that requests are signed for. Only with `s3`. Default `us-east-1`.
@@ -26,8 +26,8 @@ pub struct ContentConfig {
     /// The environment variable that holds the secret access key. Needed with `s3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_key_env: Option<String>,
-    /// The length from which on content is outside of the database, in bytes. Default 262,144, from 4,096 to 67,108,864.
-    /// What is stored already stays where it is.
+    /// The length from which on content is outside of the database, in bytes. Default 262,144, from 4,096 to
+    /// 67,108,864. What is stored already stays where it is.
     #[serde(default = "default_bytes_min")]
     #[schemars(range(min = 4_096, max = 67_108_864))]
     pub bytes_min: u64,
@@ -103,6 +103,20 @@ mod tests {
         check(|config| config.endpoint = Some("https://storage.example:9000/".into()), "");
         check(|config| config.access_key_env = None, "needs content.access_key_env and content.secret_key_env");
         check(|config| config.secret_key_env = None, "needs content.access_key_env and content.secret_key_env");
+        for wrong in ["", "hunter2/+x", "9KEY"] {
+            check(
+                |config| config.secret_key_env = Some(wrong.into()),
+                "content.secret_key_env is no name of a variable",
+            );
+        }
+        check(
+            |config| config.access_key_env = Some("hunter2=".into()),
+            "content.access_key_env is no name of a variable",
+        );
+        check(|config| config.region = Some("eu-central-1".into()), "");
+        for wrong in ["", "eu.example/", "a@b"] {
+            check(|config| config.region = Some(wrong.into()), "content.region is no name of a region");
+        }
         for (bytes_min, expected) in [
             (4_095, "content.bytes_min = 4095 is out of range; write 4096 to 67108864"),
             (4_096, ""),

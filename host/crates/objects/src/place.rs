@@ -136,14 +136,33 @@ fn bucket(config: &ContentConfig, path: &str) -> Result<Bucket, StoreError> {
             "name the two variables of the environment that hold the key",
         ));
     };
+    for (setting, name) in [("access_key_env", access_key_env), ("secret_key_env", secret_key_env)] {
+        if !is_variable(name) {
+            // It may be the key itself, so it is not repeated.
+            return Err(refused(
+                format!("content.{setting} is no name of a variable"),
+                "write one of letters, digits and `_`, and export the key under it",
+            ));
+        }
+    }
+    let region = config.region.as_deref().unwrap_or(REGION);
+    if region.is_empty() || !region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        // Without an endpoint it becomes a part of a host's name.
+        return Err(refused("content.region is no name of a region", "write one of letters, digits and `-`"));
+    }
     Ok(Bucket {
         name: name.to_owned(),
         prefix: prefix.to_owned(),
         endpoint: config.endpoint.as_deref().map(endpoint).transpose()?,
-        region: config.region.clone().unwrap_or_else(|| REGION.to_owned()),
+        region: region.to_owned(),
         access_key_env: access_key_env.clone(),
         secret_key_env: secret_key_env.clone(),
     })
+}
+
+fn is_variable(name: &str) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    name.bytes().all(is_of_name) && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
 }
 
 /// The address of storage: a scheme, a host and a port alone.
