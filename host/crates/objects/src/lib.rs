@@ -9,10 +9,12 @@
 //! | `config.rs` | the table `[store.content]` |
 //! | `place.rs` | the settings checked, the address taken apart |
 //! | `object_client.rs` | puts, gets, deletions, with a bound and a meaning for each error |
+//! | `outage.rs` | whether the place answers, so that its callers do not pile up |
 //! | `transport.rs` | the HTTP client below S3, with the TLS trust of the host |
 
 mod config;
 mod object_client;
+mod outage;
 mod place;
 mod transport;
 

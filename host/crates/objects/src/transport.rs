@@ -1,7 +1,8 @@
 //! The HTTP client below S3: the one of the host, with its TLS trust, given to `object_store` as its transport.
 //!
 //! That crate's own transport would bring a second TLS provider and HTTP/2. It retries, and decides by the kind of an
-//! error whether it may: every request here is one that may be sent again.
+//! error whether it may: every request here is one that may be sent again. It keeps the whole body of an answer that is
+//! an error, so the rest of a long one is left out here.
 
 use crate::place::Bucket;
 use async_trait::async_trait;
@@ -26,6 +27,9 @@ pub(crate) fn transfer(bytes: usize) -> Duration {
     let mib = u64::try_from(bytes >> 20).unwrap_or(u64::MAX);
     Duration::from_millis(mib.saturating_mul(TRANSFER_MS_PER_MIB))
 }
+
+/// The part of an answer that is an error, in bytes, which is read: it goes into a message.
+const ERROR_BYTES_MAX: usize = 16 << 10;
 
 /// The clients of one bucket.
 #[derive(Clone, Debug)]
@@ -78,8 +82,27 @@ impl HttpService for Transport {
         }
         let answer: http::Response<reqwest::Body> = request.send().await.map_err(meaning)?.into();
         let (parts, body) = answer.into_parts();
-        Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body.map_err(meaning))))
+        let body = if parts.status.is_success() {
+            HttpResponseBody::new(body.map_err(meaning))
+        } else {
+            start_of(body).await.into()
+        };
+        Ok(HttpResponse::from_parts(parts, body))
     }
+}
+
+/// The start of an answer that is an error, as far as it comes: its status alone is an answer.
+async fn start_of(mut body: reqwest::Body) -> String {
+    let mut start = Vec::new();
+    while start.len() < ERROR_BYTES_MAX
+        && let Some(Ok(frame)) = body.frame().await
+    {
+        if let Ok(data) = frame.into_data() {
+            start.extend_from_slice(&data);
+        }
+    }
+    start.truncate(ERROR_BYTES_MAX);
+    String::from_utf8_lossy(&start).into_owned()
 }
 
 fn meaning(error: reqwest::Error) -> HttpError {
@@ -90,7 +113,8 @@ fn meaning(error: reqwest::Error) -> HttpError {
     } else if error.is_decode() {
         HttpErrorKind::Decode
     } else {
-        HttpErrorKind::Interrupted
+        // What says that it may be sent again, whatever the method.
+        HttpErrorKind::Request
     };
     HttpError::new(kind, error.without_url())
 }
