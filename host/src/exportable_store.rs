@@ -24,7 +24,7 @@ pub(crate) type OpenFiles = fn(&Path) -> Result<Box<dyn Store>, StoreError>;
 pub(crate) struct ExportableStore {
     store: Arc<dyn Store>,
     open_files: OpenFiles,
-    /// Held by every commit, and exclusively by a copy.
+    /// Held by every commit and every removal of content, and exclusively by a copy.
     writing: Arc<RwLock<()>>,
     /// Dropped after the store.
     _memory: MemoryKeeper,
@@ -82,7 +82,8 @@ impl Store for ExportableStore {
     }
 
     async fn collect(&self, names: &Names, dry_run: bool) -> Result<CollectedContent, StoreError> {
-        let _alone = self.writing.write().await;
+        // The store itself keeps its commits away for as long as it must.
+        let _no_copy = self.writing.read().await;
         self.store.collect(names, dry_run).await
     }
 
