@@ -31,11 +31,6 @@ impl Objects {
         let bytes_min = usize::try_from(config.bytes_min).unwrap_or(usize::MAX);
         Ok(Self { client: ObjectClient::open(config, variable)?, bytes_min, grace: config.grace() })
     }
-
-    /// Deletes an object, if it exists.
-    pub(crate) async fn delete(&self, object: ObjectKey) -> Result<(), StoreError> {
-        self.client.delete(&object.name()).await
-    }
 }
 
 /// A batch whose content is encoded, or is an object.
@@ -96,8 +91,7 @@ impl Contents {
         let mut rows = self.reader.contents(digests).await?;
         let mut found = Vec::with_capacity(rows.len());
         while !rows.is_empty() {
-            let rest = rows.split_off(rows.len().min(AT_ONCE));
-            let some = std::mem::replace(&mut rows, rest);
+            let some = take_some(&mut rows);
             let digests: Vec<Digest> = some.iter().map(|(digest, _)| *digest).collect();
             let values = try_join_all(some.into_iter().map(|(digest, value)| self.followed(digest, value))).await?;
             // One that was removed meanwhile is none.
@@ -110,12 +104,22 @@ impl Contents {
     pub(crate) async fn put_all(&self, mut uploads: Vec<Upload>) -> Result<(), StoreError> {
         let objects = self.place()?;
         while !uploads.is_empty() {
-            let rest = uploads.split_off(uploads.len().min(AT_ONCE));
-            let some = std::mem::replace(&mut uploads, rest);
-            let puts = some
+            let puts = take_some(&mut uploads)
                 .into_iter()
                 .map(|Upload { object, value, .. }| async move { objects.client.put(&object.name(), value).await });
             try_join_all(puts).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes objects, where they exist.
+    pub(crate) async fn delete_all(&self, mut dead: Vec<ObjectKey>) -> Result<(), StoreError> {
+        let objects = self.place()?;
+        while !dead.is_empty() {
+            let deletions = take_some(&mut dead)
+                .into_iter()
+                .map(|object| async move { objects.client.delete(&object.name()).await });
+            try_join_all(deletions).await?;
         }
         Ok(())
     }
@@ -153,4 +157,10 @@ impl Contents {
             object.name()
         ))
     }
+}
+
+/// Takes as many as are read or written at once.
+fn take_some<T>(all: &mut Vec<T>) -> Vec<T> {
+    let rest = all.split_off(all.len().min(AT_ONCE));
+    std::mem::replace(all, rest)
 }

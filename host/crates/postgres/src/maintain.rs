@@ -110,21 +110,18 @@ pub(crate) async fn unreferenced(
     }
 }
 
-/// A step of an object towards its end.
-pub(crate) enum Step {
-    /// Its row changes, unless a writer changed it meanwhile.
-    Condemn(ObjectChange),
-    /// It is deleted, and its row goes then.
-    Delete(ObjectKey, ObjectChange),
+/// The next steps of objects that nothing names, towards their end.
+pub(crate) struct Steps {
+    /// Objects that are deleted, each with the change that removes its row then.
+    pub(crate) over: Vec<(ObjectKey, ObjectChange)>,
+    /// Changes of other rows, each unless somebody else changes the row meanwhile.
+    pub(crate) condemned: Vec<ObjectChange>,
+    /// The row after which the next steps begin; none where there are none.
+    pub(crate) next: Option<Vec<u8>>,
 }
 
-/// The next steps of objects that nothing names, after a row, and where the next ones begin. Nobody else may condemn
-/// objects meanwhile; writers may add and keep some.
-pub(crate) async fn object_steps(
-    contents: &Contents,
-    after: Vec<u8>,
-    grace: Duration,
-) -> Result<(Vec<Step>, Option<Vec<u8>>), StoreError> {
+/// The next steps of objects that nothing names, after a row. Others may change rows meanwhile.
+pub(crate) async fn object_steps(contents: &Contents, after: Vec<u8>, grace: Duration) -> Result<Steps, StoreError> {
     let now_ms = contents.reader.now_ms().await?;
     let rows = contents.reader.objects(after, PAGE_ROWS).await?;
     let next = rows.last().filter(|_| rows.len() == PAGE_ROWS).map(|(key, _)| key.clone());
@@ -138,19 +135,24 @@ pub(crate) async fn object_steps(
         let row = stored.iter().find(|content| content.digest == object.digest);
         row.is_some_and(|content| content.outside == Some(object.generation))
     };
-    let condemned = ObjectState::Condemned(now_ms);
-    let steps = states.into_iter().filter_map(|(object, state)| match state {
-        ObjectState::Condemned(_) if state.is_over(now_ms, grace) => {
-            Some(Step::Delete(object, ObjectChange::forget(object, state)))
+    let mut steps = Steps { over: Vec::new(), condemned: Vec::new(), next };
+    for (object, state) in states {
+        let is_given_up = match state {
+            ObjectState::Condemned(_) => {
+                if state.is_over(now_ms, grace) {
+                    steps.over.push((object, ObjectChange::forget(object, state)));
+                }
+                false
+            }
+            ObjectState::Uploading(_) => state.is_over(now_ms, grace),
+            // Of two writers of the same content one came later, and the row names the other one's object.
+            ObjectState::Kept => !is_named(&object),
+        };
+        if is_given_up {
+            steps.condemned.push(ObjectChange::from_to(object, state, ObjectState::Condemned(now_ms)));
         }
-        ObjectState::Uploading(_) if state.is_over(now_ms, grace) => {
-            Some(Step::Condemn(ObjectChange::from_to(object, state, condemned)))
-        }
-        // Of two writers of the same content one came later, and the row names the other one's object.
-        ObjectState::Kept if !is_named(&object) => Some(Step::Condemn(ObjectChange::from_to(object, state, condemned))),
-        ObjectState::Uploading(_) | ObjectState::Kept | ObjectState::Condemned(_) => None,
-    });
-    Ok((steps.collect(), next))
+    }
+    Ok(steps)
 }
 
 /// The digests that rows and content name.

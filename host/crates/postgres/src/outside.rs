@@ -56,9 +56,9 @@ pub(crate) struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// The name of the object.
+    /// The name of the object, in one of 256 folders.
     pub(crate) fn name(&self) -> String {
-        format!("blobs/{}/{}", self.digest, self.generation)
+        format!("blobs/{:02x}/{}-{}", self.digest.as_bytes()[0], self.digest, self.generation)
     }
 
     /// The object of a row; none for a key of another form.
@@ -179,7 +179,8 @@ mod tests {
         assert_eq!(ObjectKey::of_row(&[0; 49]), None);
         assert_eq!(ObjectState::of_row(&[]), None);
         assert_eq!(ObjectState::of_row(&[9; 9]), None);
-        assert_eq!(object.name(), format!("blobs/{}/{}", Digest::of(b"a"), "07".repeat(16)));
+        // The digest of `a` begins with ca.
+        assert_eq!(object.name(), format!("blobs/ca/{}-{}", Digest::of(b"a"), "07".repeat(16)));
     }
 
     #[test]

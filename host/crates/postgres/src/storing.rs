@@ -7,7 +7,7 @@
 use crate::blob;
 use crate::content::{Encoded, Upload};
 use crate::fold::Folded;
-use crate::maintain::{self, Step};
+use crate::maintain::{self, Steps};
 use crate::outside::{Generation, ObjectChange, ObjectKey};
 use crate::postgres_store::PostgresStore;
 use crate::read::StoredContent;
@@ -86,33 +86,26 @@ impl PostgresStore {
         while let Some(after) = next {
             let contents = Arc::clone(&self.contents);
             let looked = self.ask(move |_| async move { maintain::object_steps(&contents, after, grace).await });
-            let (steps, following) = looked.await?;
-            for step in steps {
-                self.take_step(step).await?;
+            let Steps { over, condemned, next: following } = looked.await?;
+            let (objects, forgotten): (Vec<_>, Vec<_>) = over.into_iter().unzip();
+            if !objects.is_empty() {
+                let contents = Arc::clone(&self.contents);
+                self.ask(move |_| async move { contents.delete_all(objects).await }).await?;
+                self.change_objects(forgotten).await?;
+            }
+            for change in condemned {
+                self.change_objects(vec![change]).await?;
             }
             next = following;
         }
         Ok(())
     }
 
-    async fn take_step(&self, step: Step) -> Result<(), StoreError> {
-        let change = match step {
-            Step::Condemn(change) => change,
-            Step::Delete(object, change) => {
-                let contents = Arc::clone(&self.contents);
-                self.ask(move |_| async move {
-                    match &contents.objects {
-                        Some(objects) => objects.delete(object).await,
-                        None => Ok(()),
-                    }
-                })
-                .await?;
-                change
-            }
-        };
+    /// Changes rows of objects, all of them or none.
+    async fn change_objects(&self, changes: Vec<ObjectChange>) -> Result<(), StoreError> {
         let nothing: WriteGuard = Arc::new(());
-        match self.send(Folded::default().with_objects(vec![change]), nothing).await {
-            // Somebody else changed the row meanwhile: a writer that kept it, or another removal.
+        match self.send(Folded::default().with_objects(changes), nothing).await {
+            // Somebody else changed a row meanwhile: a writer that kept it, or another removal.
             Err(why) if why == self.server.place.overdue() => Ok(()),
             done => done,
         }
