@@ -115,11 +115,17 @@ fn address(store: &Arc<dyn Store>) -> usize {
     Arc::as_ptr(store).cast::<()>().addr()
 }
 
-/// Content from 4 KiB on in a directory.
+/// Content from 4 KiB on in a directory. Rows are where they always are.
 mod outside {
     use super::*;
 
-    longhaul_store_tests::conformance!(Postgres::with_content_outside());
+    longhaul_store_tests::conformance! {
+        Postgres::with_content_outside() =>
+        content::content_that_comes_again_is_stored_once,
+        content::content_of_any_bytes_is_read_as_it_was_written,
+        content::eight_mebibytes_are_content_like_any_other,
+        collection::content_of_batches_in_flight_stays,
+    }
 }
 
 /// The seat of a worker. Rows are read as the owner reads them, and a worker removes no content.

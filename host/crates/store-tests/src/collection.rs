@@ -64,7 +64,8 @@ pub async fn content_that_was_removed_can_be_stored_again(backend: &dyn Backend)
 pub async fn content_of_batches_in_flight_stays(backend: &dyn Backend) {
     let store = backend.open().await;
     for round in 0..ROUNDS {
-        let contents: Vec<_> = (0..BESIDE).map(|caller| noise(round * BESIDE + caller, 2_000)).collect();
+        // Long enough to be kept outside of a database.
+        let contents: Vec<_> = (0..BESIDE).map(|caller| noise(round * BESIDE + caller, 5_000)).collect();
         let mut unnamed = Batch::new();
         for content in &contents[..contents.len() / 2] {
             unnamed.blob(content.clone());
