@@ -88,12 +88,14 @@ impl Lab {
         Self { fake: Fake::start(), cache, outputs: AtomicU32::new(0), directory }
     }
 
-    /// With a cache of compiled plugins that holds only the largest of the shared one.
+    /// With a cache of compiled plugins that holds only the largest of the shared one, the interpreter. Of two that are
+    /// as large, which two builds of it are, the newer one is in use.
     pub fn with_cold_cache(mut self) -> Self {
         let own = self.path("cache");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(own.join("compiled")).expect("ours");
         let warm = fs::read_dir(self.cache.join("compiled")).expect("the shared cache is warm").filter_map(Result::ok);
-        let largest = warm.max_by_key(|entry| entry.metadata().map_or(0, |found| found.len())).expect("not empty");
+        let size_and_time = |entry: &fs::DirEntry| entry.metadata().ok().map(|it| (it.len(), it.modified().ok()));
+        let largest = warm.max_by_key(size_and_time).expect("not empty");
         let copy = own.join("compiled").join(largest.file_name());
         fs::hard_link(largest.path(), &copy).or_else(|_| fs::copy(largest.path(), &copy).map(drop)).expect("a copy");
         // Without its seal, and the key of that, it would be compiled anew.

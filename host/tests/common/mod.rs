@@ -255,6 +255,17 @@ pub fn number<T: std::str::FromStr>(variable: &str) -> Option<T> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
+/// The occurrences of a crash point, of so many, at which a test kills: the first one in a run that is killed at the
+/// middle one later on, and the last one in a run of its own. With `LONGHAUL_CRASH_ALL=1` each has a run of its own.
+pub fn occurrences(count: u32) -> Vec<(u32, Option<u32>)> {
+    if std::env::var_os("LONGHAUL_CRASH_ALL").is_some() {
+        return (1..=count).map(|number| (number, None)).collect();
+    }
+    let first = (1, (count > 2).then(|| count.div_ceil(2)));
+    let last = (count > 1).then_some((count, None));
+    std::iter::once(first).chain(last).collect()
+}
+
 /// A xorshift generator: a seed that is printed repeats a test.
 pub struct Random(u64);
 

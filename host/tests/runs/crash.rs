@@ -1,15 +1,15 @@
 //! A run that is killed, anywhere and as often as one likes, ends as the same run that was not.
 //!
 //! One run, not killed, lists the points at which a crash test can end the process. For each name of
-//! them the first, the middle and the last occurrence are tried, all with `LONGHAUL_CRASH_ALL=1`, or the one
-//! that `LONGHAUL_CRASH_AT=NAME:N` names;
-//! `LONGHAUL_KILLS=200` kills at as many random moments, `LONGHAUL_SEED` repeats those of an earlier
+//! them the first and the last occurrence are tried, each in a run of its own, and the middle one later in the run of
+//! the first; `LONGHAUL_CRASH_ALL=1` tries all, each in a run of its own, `LONGHAUL_CRASH_AT=NAME:N` the one that it
+//! names; `LONGHAUL_KILLS=200` kills at as many random moments (default 10), `LONGHAUL_SEED` repeats those of an earlier
 //! test. A question about an unknown effect is answered as a person would: by looking at the server.
 
 use crate::common::fake::Kill;
 use crate::common::lab::{Lab, Ran};
 use crate::common::outcome::{Outcome, leftovers};
-use crate::common::{DOER_CONFIG, Random, THREE_FEATURES, answer_if_asked, number};
+use crate::common::{DOER_CONFIG, Random, THREE_FEATURES, answer_if_asked, number, occurrences};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -32,7 +32,7 @@ fn a_run_that_is_killed_at_any_point_ends_as_if_it_was_not() {
     let (reference, points) = unkilled(&lab());
     let chosen = choose(&points);
     let tally = Mutex::new(Tally::default());
-    at_once(&chosen, |point| {
+    at_once(&chosen, |Place { point, later }| {
         let lab = lab();
         let killed = start(&lab, &[("LONGHAUL_CRASH_AT", point)]);
         let name = name_of(point);
@@ -41,6 +41,7 @@ fn a_run_that_is_killed_at_any_point_ends_as_if_it_was_not() {
         // The recovery from a kill is a place to be killed at as well.
         kills +=
             u32::from(resume(&lab, &[("LONGHAUL_CRASH_AT", &format!("{name}:1"))]).is_some_and(|ran| ran.was_killed()));
+        kills += kill_later(&lab, later.as_deref(), &tally);
         check(&lab, point, &reference, kills);
     });
     tally.into_inner().unwrap().report(&points, &chosen);
@@ -54,11 +55,12 @@ fn a_kill_around_a_compiler_leaves_nothing_half_compiled() {
     let points: Vec<String> = points.into_iter().filter(|point| point.starts_with("compile.")).collect();
     let chosen = choose(&points);
     let tally = Mutex::new(Tally::default());
-    at_once(&chosen, |point| {
+    at_once(&chosen, |Place { point, later }| {
         let lab = lab().with_cold_cache();
         let killed = start(&lab, &[("LONGHAUL_CRASH_AT", point)]);
         tally.lock().unwrap().count(point, killed.was_killed());
-        check(&lab, point, &reference, 1);
+        let kills = 1 + kill_later(&lab, later.as_deref(), &tally);
+        check(&lab, point, &reference, kills);
         forgets_what_is_half_compiled(&lab);
     });
     tally.into_inner().unwrap().report(&points, &chosen);
@@ -110,7 +112,7 @@ fn an_effect_that_is_in_flight_at_a_kill_happens_once() {
 
 #[test]
 fn a_run_that_is_killed_again_and_again_ends_as_if_it_was_not() {
-    let wanted: u32 = number("LONGHAUL_KILLS").unwrap_or(20);
+    let wanted: u32 = number("LONGHAUL_KILLS").unwrap_or(10);
     let seed: u64 = number("LONGHAUL_SEED").unwrap_or_else(|| {
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         u64::from(now.subsec_nanos()) << 20 | u64::from(std::process::id())
@@ -230,6 +232,17 @@ fn resume(lab: &Lab, environment: &[(&str, &str)]) -> Option<Ran> {
     Some(lab.start_with(&args, environment).wait())
 }
 
+/// Goes on with a run that was killed, past the questions that it asks, until it is killed at a further place. Returns
+/// the number of kills.
+fn kill_later(lab: &Lab, point: Option<&str>, tally: &Mutex<Tally>) -> u32 {
+    let Some(point) = point else { return 0 };
+    let go_on = || resume(lab, &[("LONGHAUL_CRASH_AT", point)]);
+    let ended = (0..STARTS_MAX).map(|_| go_on()).find(|ran| ran.as_ref().is_none_or(|ran| ran.code() != Some(5)));
+    let was_killed = ended.flatten().is_some_and(|ran| ran.was_killed());
+    tally.lock().unwrap().count(point, was_killed);
+    u32::from(was_killed)
+}
+
 /// Brings the run to its end and compares what it leaves.
 #[track_caller]
 fn check(lab: &Lab, what: &str, reference: &Outcome, kills: u32) {
@@ -271,17 +284,22 @@ fn differences(reference: &Outcome, outcome: &Outcome) -> String {
     if lines.is_empty() { "the order differs".into() } else { lines }
 }
 
+/// The point at which a run is killed first, and one at which it is killed on its way after that.
+struct Place {
+    point: String,
+    later: Option<String>,
+}
+
 /// For each name its first, its middle and its last occurrence.
-fn choose(points: &[String]) -> Vec<String> {
+fn choose(points: &[String]) -> Vec<Place> {
     if let Some(point) = one_alone() {
-        return points.contains(&point).then_some(point).into_iter().collect();
+        return points.contains(&point).then_some(Place { point, later: None }).into_iter().collect();
     }
-    let counts = counts(points);
-    let all = std::env::var_os("LONGHAUL_CRASH_ALL").is_some();
     let mut chosen = Vec::new();
-    for (name, count) in counts {
-        let wanted: BTreeSet<u32> = if all { (1..=count).collect() } else { [1, count.div_ceil(2), count].into() };
-        chosen.extend(wanted.into_iter().map(|number| format!("{name}:{number}")));
+    for (name, count) in counts(points) {
+        let point = |number: u32| format!("{name}:{number}");
+        let places = occurrences(count).into_iter();
+        chosen.extend(places.map(|(number, later)| Place { point: point(number), later: later.map(point) }));
     }
     chosen
 }
@@ -315,14 +333,14 @@ impl Tally {
         if killed { &mut self.killed } else { &mut self.missed }.push(point.to_owned());
     }
 
-    fn report(self, points: &[String], chosen: &[String]) {
+    fn report(self, points: &[String], chosen: &[Place]) {
         let names: BTreeSet<&str> = points.iter().map(|point| name_of(point)).collect();
         let covered: BTreeSet<&str> = self.killed.iter().map(|point| name_of(point)).collect();
         for (name, count) in counts(points) {
             println!("  {name}: reached {count} times");
         }
         println!("crash points covered: {} of {}", covered.len(), names.len());
-        println!("kills survived: {} at {} places of {}", self.killed.len(), chosen.len(), points.len());
+        println!("kills survived: {} in {} runs, at places of {}", self.killed.len(), chosen.len(), points.len());
         if !self.missed.is_empty() {
             // How often an idle store makes itself quick to open depends on the time.
             println!("not reached this time: {}", self.missed.join(", "));
