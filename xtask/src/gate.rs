@@ -36,8 +36,7 @@ pub(crate) fn test(root: &Path) -> Result<()> {
     stages.run("book", || docs(root, &DocsArgs::check(root.join("target/debug/longhaul"))))?;
     // Before those of root, whose summary is the last word.
     let as_user = stages.run("tests as a user", || as_user::test(root, linting, &tools.nextest));
-    stages
-        .run("tests", || run("run the tests", linting().args(["nextest", "run", "--workspace", "--no-fail-fast"])))?;
+    stages.run("tests", || run_all(linting))?;
     stages.print();
     as_user
 }
@@ -83,6 +82,16 @@ fn check_apart_from_host(stages: &mut Stages, root: &Path, cache: &Cache, tools:
 fn build_all(linting: impl Fn() -> Command) -> Result<()> {
     run("build the tests, with lints", linting().args(["nextest", "run", "--workspace", "--no-run"]))?;
     run("build the benches, with lints", linting().args(["build", "--quiet", "--workspace", "--bench", "*"]))
+}
+
+/// Runs all tests, half as many more at once as there are cores, since many wait: for a disk, a lease or a browser.
+/// Those that keep all cores busy by themselves are a group in `.config/nextest.toml`, one of them at a time.
+fn run_all(linting: impl Fn() -> Command) -> Result<()> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let at_once = (cores + cores / 2).to_string();
+    let mut tests = linting();
+    tests.args(["nextest", "run", "--workspace", "--no-fail-fast", "--test-threads", &at_once]);
+    run("run the tests", &mut tests)
 }
 
 /// Advisories are looked at apart, since they need a database from elsewhere; see CONTRIBUTING.md.
