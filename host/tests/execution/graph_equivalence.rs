@@ -4,7 +4,7 @@
 //! from its start in one interpreter, by a few lines of Python that know nothing of graphs: each step's output, result
 //! and exception must be equal, and the namespace at the end, written down with its sharing of objects.
 //!
-//! `LONGHAUL_PROGRAMS` says how many, 200 by default, and `LONGHAUL_SEED` from which seed on. A failure prints the
+//! `LONGHAUL_PROGRAMS` says how many, 100 by default, and `LONGHAUL_SEED` from which seed on. A failure prints the
 //! program with its seed. Needs the interpreter of `cargo xtask plugins`. This runs 10,000 programs, and prints how
 //! many steps were not run again:
 //!
@@ -127,7 +127,7 @@ fn number_of(variable: &str, default: u64) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replaying_what_a_change_touches_equals_running_everything() {
-    let (count, first) = (number_of("LONGHAUL_PROGRAMS", 200), number_of("LONGHAUL_SEED", 1));
+    let (count, first) = (number_of("LONGHAUL_PROGRAMS", 100), number_of("LONGHAUL_SEED", 1));
     let begun = Instant::now();
     Bench::new().steps.keep_ready(8).await.expect("instances");
     let mut totals = BTreeMap::<&str, usize>::new();

@@ -10,7 +10,7 @@ use std::process::Output;
 const LIST: &str = "host/tests/surfaces/http/requirements.txt";
 
 /// Requests to each operation in each phase; `LONGHAUL_FUZZ` asks for more.
-const EXAMPLES: &str = "10";
+const EXAMPLES: &str = "5";
 
 /// The checks of each response. Acceptance of valid requests is not among them: a request that fits the description of
 /// its type may not fit the existing data.

@@ -190,7 +190,7 @@ class Wheels(unittest.TestCase):
             for name in good.namelist():
                 with archive.open(name, "w", force_zip64=True) as file:
                     file.write(good.read(name))
-                    for _ in range(3 << 10 if name.endswith("METADATA") else 0):
+                    for _ in range(2 << 10 if name.endswith("METADATA") else 0):
                         file.write(bytes(1 << 20))
         self.assertIn("bytes of memory", self.lock("bomb").get("refused", "it was taken"))
 
