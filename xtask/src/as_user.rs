@@ -6,7 +6,7 @@
 //! open directories to the user, except `target/tmp`.
 
 use crate::browser::is_root;
-use crate::commands::{run, stdout_of, sysroot};
+use crate::commands::{run, stdout_of, sysroot, tests_at_once};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -58,7 +58,7 @@ pub(crate) fn test(root: &Path, cargo: impl Fn() -> Command, nextest: &Path) -> 
     );
     let mut tests = as_user();
     tests.arg(program).args(["nextest", "run", "--no-fail-fast", "--binaries-metadata"]).arg(programs);
-    tests.arg("--cargo-metadata").arg(packages).args(["-E", TESTS]);
+    tests.arg("--cargo-metadata").arg(packages).args(["-E", TESTS, "--test-threads", &tests_at_once()]);
     let tools = tool_chain(root, &place)?;
     let path = std::env::join_paths(std::iter::once(tools).chain(PATH.map(PathBuf::from)));
     tests.current_dir(root).env("HOME", home).env("PATH", path.context("name the directories of programs")?);

@@ -24,6 +24,12 @@ pub(crate) fn cargo(root: &Path) -> Command {
     cargo
 }
 
+/// Tests that run at once: half as many more as there are cores, since many wait for a disk, a lease or a browser.
+pub(crate) fn tests_at_once() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (cores + cores / 2).to_string()
+}
+
 /// The directory of the tool chain in use.
 pub(crate) fn sysroot(root: &Path) -> Result<PathBuf> {
     let told = stdout_of(Command::new("rustc").current_dir(root).args(["--print", "sysroot"]))?;

@@ -5,7 +5,7 @@
 
 use crate::as_user;
 use crate::browser;
-use crate::commands::{cargo, run, sysroot};
+use crate::commands::{cargo, run, sysroot, tests_at_once};
 use crate::docs::{self, DocsArgs};
 use crate::guests::{self, PluginsArgs};
 use crate::timing::Stages;
@@ -17,6 +17,8 @@ use std::process::Command;
 
 /// Builds with an old compiler stay possible; a newer one is taken when it is installed already.
 const NEXTEST: &str = "0.9.143";
+/// All of nextest but its update of itself, which brings a client of HTTP.
+const NEXTEST_FEATURES: [&str; 3] = ["--no-default-features", "--features", "default-no-update"];
 /// Checks licences and bans.
 const DENY: &str = "0.20.2";
 /// Makes HTML of the book, when asked for it.
@@ -55,8 +57,8 @@ impl Tools {
     /// Finds the tools, and fetches those that are missing, each in a stage of its own.
     fn fetched(stages: &mut Stages, cache: &Cache) -> Result<Self> {
         Ok(Self {
-            nextest: stages.run("nextest", || tool(cache, "cargo-nextest", NEXTEST))?,
-            deny: stages.run("deny", || tool(cache, "cargo-deny", DENY))?,
+            nextest: stages.run("nextest", || tool(cache, "cargo-nextest", NEXTEST, &NEXTEST_FEATURES))?,
+            deny: stages.run("deny", || tool(cache, "cargo-deny", DENY, &[]))?,
             browser: stages.run("browser", browser::directory)?,
             go: stages.run("go", || Ok(longhaul_build::go(cache)?))?,
         })
@@ -84,13 +86,11 @@ fn build_all(linting: impl Fn() -> Command) -> Result<()> {
     run("build the benches, with lints", linting().args(["build", "--quiet", "--workspace", "--bench", "*"]))
 }
 
-/// Runs all tests, half as many more at once as there are cores, since many wait: for a disk, a lease or a browser.
-/// Those that keep all cores busy by themselves are a group in `.config/nextest.toml`, one of them at a time.
+/// Runs all tests. Those that keep all cores busy by themselves are a group in `.config/nextest.toml`, of which one runs
+/// at a time.
 fn run_all(linting: impl Fn() -> Command) -> Result<()> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let at_once = (cores + cores / 2).to_string();
     let mut tests = linting();
-    tests.args(["nextest", "run", "--workspace", "--no-fail-fast", "--test-threads", &at_once]);
+    tests.args(["nextest", "run", "--workspace", "--no-fail-fast", "--test-threads", &tests_at_once()]);
     run("run the tests", &mut tests)
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn docs(root: &Path, args: &DocsArgs) -> Result<()> {
         Ok(root.join("target/debug/longhaul"))
     })?;
     if args.html {
-        let directory = tool(&Cache::open(guests::say)?, "mdbook", MDBOOK)?;
+        let directory = tool(&Cache::open(guests::say)?, "mdbook", MDBOOK, &[])?;
         run("make the book", Command::new(directory.join("mdbook")).arg("build").arg(root.join("docs/book")))?;
         println!("the book is in {}", root.join("target/book").display());
     }
@@ -185,7 +185,7 @@ fn with(mut command: Command, tools: &[&Path]) -> Command {
 }
 
 /// The directory of a program: where it is installed, or one in the cache that cargo builds it into.
-fn tool(cache: &Cache, name: &str, version: &str) -> Result<PathBuf> {
+fn tool(cache: &Cache, name: &str, version: &str, features: &[&str]) -> Result<PathBuf> {
     let installed = std::env::var_os("PATH")
         .iter()
         .flat_map(std::env::split_paths)
@@ -200,7 +200,10 @@ fn tool(cache: &Cache, name: &str, version: &str) -> Result<PathBuf> {
         install
             .args(["install", "--debug", "--locked", "--quiet", "--version", version, "--root"])
             .arg(directory)
+            .args(features)
             .arg(name);
+        // Nor do the line numbers of their back traces.
+        install.env("CARGO_PROFILE_DEV_DEBUG", "0");
         // Their own target directory, or cargo would build them beside us with our settings.
         install.env("CARGO_TARGET_DIR", directory.join("build"));
         run(&format!("install {name}"), &mut install)?;
