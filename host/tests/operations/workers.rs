@@ -19,7 +19,7 @@ mod schedules;
 
 use crate::list;
 use crate::postgres_server::PostgresServer;
-use lab::{Cluster, FAR, LOOK, PATIENCE, RUNS_MAX, SERVERS};
+use lab::{Cluster, FAR, LEASE_UNDISTURBED, LOOK, PATIENCE, RUNS_MAX, SERVERS};
 use projects::EFFECTS;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ const CALL_TIME: Duration = Duration::from_millis(500);
 fn runs_go_to_the_servers_that_have_room_and_every_one_of_them_can_answer_for_them() {
     let database = PostgresServer::shared();
     let url = database.database();
-    let cluster = Cluster::start(|_| url.clone());
+    let cluster = Cluster::undisturbed(|_| url.clone());
     let reference = projects::undisturbed(&cluster, "errand-undisturbed");
     cluster.lab.fake.posts_take(CALL_TIME);
     let names: Vec<String> = (0..SERVERS * RUNS_MAX).map(|number| format!("errand-{number}")).collect();
@@ -86,7 +86,7 @@ fn runs_go_to_the_servers_that_have_room_and_every_one_of_them_can_answer_for_th
 fn a_run_that_needs_a_label_waits_and_says_so_until_a_server_with_it_joins() {
     let database = PostgresServer::shared();
     let url = database.database();
-    let mut cluster = Cluster::prepared(|_| url.clone());
+    let mut cluster = Cluster::prepared(LEASE_UNDISTURBED, |_| url.clone());
     cluster.settle(2, &["gpu"]);
     cluster.begin(0);
     cluster.begin(1);
@@ -110,7 +110,7 @@ fn a_run_that_needs_a_label_waits_and_says_so_until_a_server_with_it_joins() {
 fn orders_at_any_server_reach_the_one_that_works_on_the_run() {
     let database = PostgresServer::shared();
     let url = database.database();
-    let cluster = Cluster::start(|_| url.clone());
+    let cluster = Cluster::undisturbed(|_| url.clone());
     let (run, holder) = at_work(&cluster, "steered");
     let path = format!("/api/v1/runs/{run}");
     let others = [1, 2].map(|next| (holder + next) % SERVERS);

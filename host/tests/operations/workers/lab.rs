@@ -21,8 +21,11 @@ pub const FAR: &str = "far";
 /// Longest time for something to be seen before its test fails.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The lease of each server, which is the shortest.
+/// The lease of the servers of a test in which some of them stop: the shortest.
 pub const LEASE: Duration = Duration::from_millis(2_000);
+
+/// The lease where none does, which compilers beside the test do not use up.
+pub const LEASE_UNDISTURBED: Duration = Duration::from_secs(10);
 
 /// The servers of a cluster.
 pub const SERVERS: usize = 3;
@@ -48,6 +51,7 @@ pub struct Cluster {
     /// The laboratory. Its data directory is that of the first server.
     pub lab: Lab,
     token: String,
+    lease: Duration,
     servers: Vec<Server>,
     asked: AtomicUsize,
 }
@@ -65,16 +69,24 @@ impl Cluster {
     /// Servers that are all started; `database` has the address at which each reaches the database. The first one
     /// leads.
     pub fn start(database: impl Fn(usize) -> String) -> Self {
-        let mut cluster = Self::prepared(database);
-        for at in 0..SERVERS {
-            cluster.begin(at);
-            cluster.wait_until_joined();
-        }
-        cluster
+        Self::prepared(LEASE, database).started()
     }
 
-    /// The same servers before their start.
-    pub fn prepared(database: impl Fn(usize) -> String) -> Self {
+    /// The same servers for a test in which none of them stops.
+    pub fn undisturbed(database: impl Fn(usize) -> String) -> Self {
+        Self::prepared(LEASE_UNDISTURBED, database).started()
+    }
+
+    fn started(mut self) -> Self {
+        for at in 0..SERVERS {
+            self.begin(at);
+            self.wait_until_joined();
+        }
+        self
+    }
+
+    /// The servers before their start.
+    pub fn prepared(lease: Duration, database: impl Fn(usize) -> String) -> Self {
         let lab = Lab::empty();
         let server = |(at, address): (usize, String)| Server {
             home: if at == 0 { lab.home() } else { lab.path(&format!("home-{at}")) },
@@ -84,7 +96,7 @@ impl Cluster {
             sleeps: false,
         };
         let servers: Vec<Server> = free_addresses().into_iter().enumerate().map(server).collect();
-        let mut cluster = Self { lab, token: String::new(), servers, asked: AtomicUsize::new(0) };
+        let mut cluster = Self { lab, token: String::new(), lease, servers, asked: AtomicUsize::new(0) };
         for at in 0..SERVERS {
             let labels: &[&str] = if at == 0 { &[] } else { &[FAR] };
             cluster.settle(at, labels);
@@ -101,7 +113,7 @@ impl Cluster {
         let settings = format!(
             "[server]\nlisten = \"{address}\"\nurl = \"http://{address}\"\n[store]\nurl = \"{database}\"\n\
              lease_ms = {}\n[worker]\nlabels = {}\n",
-            LEASE.as_millis(),
+            self.lease.as_millis(),
             json!(labels)
         );
         fs::write(home.join("server.toml"), settings).expect("ours");

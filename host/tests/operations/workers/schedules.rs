@@ -8,7 +8,7 @@
 //!
 //! The database tells when a fire was durable: the time of the commit that stored its task.
 
-use super::lab::{Cluster, LOOK, PATIENCE, SERVERS};
+use super::lab::{Cluster, LEASE, LOOK, PATIENCE, SERVERS};
 use crate::common::{Random, number};
 use crate::list;
 use crate::postgres_server::PostgresServer;
@@ -77,7 +77,7 @@ fn schedules_that_are_due_while_the_leader_is_killed_fire_once_here_or_at_the_ne
 /// Servers with so many schedules, all due at one moment that comes soon, which is returned in milliseconds.
 fn prepared(database: &PostgresServer, count: usize) -> (Cluster, u64) {
     let url = database.url();
-    let mut cluster = Cluster::prepared(|_| url.clone());
+    let mut cluster = Cluster::prepared(LEASE, |_| url.clone());
     let since = Instant::now();
     cluster.begin(0);
     cluster.wait_until_joined();

@@ -64,7 +64,7 @@ fn scratch(repo: &Repo) -> Vec<PathBuf> {
 
 /// Cleaning continues in the background.
 async fn wait_for(is_done: impl Fn() -> bool) {
-    for _ in 0..500 {
+    for _ in 0..3_000 {
         if is_done() {
             return;
         }
