@@ -30,7 +30,7 @@ mod common;
 #[path = "../crates/postgres/tests/support/server.rs"]
 mod postgres_server;
 
-use cluster::{Cluster, FAR, RUNS_MAX, SERVERS};
+use cluster::{Cluster, FAR, LEASE, RUNS_MAX, SERVERS};
 use common::{built_plugins, number};
 use longhaul_core::store::{Batch, Key, Row, Store as _, Table};
 use longhaul_postgres::{Holder, LeaseLost, PostgresConfig, PostgresOptions, PostgresStore};
@@ -68,7 +68,7 @@ fn main() {
     // Its commits reach the disk.
     let database = PostgresServer::start(&[]);
     let url = database.database();
-    let mut cluster = Cluster::prepared(|_| url.clone());
+    let mut cluster = Cluster::prepared(LEASE, |_| url.clone());
     cluster.lab.make_project("project", &CONFIG.replace("{label}", FAR), "# Nothing\n");
     begin_all(&mut cluster);
     let runs = ask(&cluster, answers);
