@@ -78,7 +78,8 @@ impl Config {
             ("runs_at_once_max", caps.runs_at_once_max.map(u64::from)),
         ] {
             if max == Some(0) {
-                let text = format!("[project] {name} is 0, so that no run could do anything; write 1 or more, or remove it");
+                let remedy = "write 1 or more, or remove it";
+                let text = format!("[project] {name} is 0, so that no run could do anything; {remedy}");
                 found.at(&format!("project.{name}"), Err(Fault::invalid(text)));
             }
         }
@@ -303,9 +304,8 @@ mod tests {
         let start = "[project]\nname = \"p\"\n";
         let parse = |caps: &str| Config::parse(&format!("{start}{caps}\n[agents.code]\nplugin = \"react\""));
         let none = parse("").expect("no caps").project;
-        let caps = |of: &crate::ProjectConfig| {
-            (of.cost_microdollars_per_day_max, of.tokens_per_day_max, of.runs_at_once_max)
-        };
+        let caps =
+            |of: &crate::ProjectConfig| (of.cost_microdollars_per_day_max, of.tokens_per_day_max, of.runs_at_once_max);
         assert_eq!(caps(&none), (None, None, None));
         let all = "cost_microdollars_per_day_max = 1\ntokens_per_day_max = 5_000_000\nruns_at_once_max = 2";
         assert_eq!(caps(&parse(all).expect(all).project), (Some(1), Some(5_000_000), Some(2)));
@@ -339,8 +339,11 @@ mod tests {
         for known in [model("mine", prices), model("gpt-5-mini", "")] {
             Config::parse(&format!("{SMALL}{known}{cap}")).expect(&known);
         }
-        let of_day = format!("{SMALL}{}", model("mine", ""))
-            .replacen("name = \"p\"\n", "name = \"p\"\ncost_microdollars_per_day_max = 5\n", 1);
+        let of_day = format!("{SMALL}{}", model("mine", "")).replacen(
+            "name = \"p\"\n",
+            "name = \"p\"\ncost_microdollars_per_day_max = 5\n",
+            1,
+        );
         let told = format!("{:#}", Config::parse(&of_day).expect_err(&of_day));
         assert!(told.contains("line 3: [project] cost_microdollars_per_day_max cannot be held"), "{told}");
         // A model that no part asks costs nothing.

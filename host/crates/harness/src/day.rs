@@ -1,7 +1,7 @@
 //! Days of a project in UTC: their numbers, their ends, and the caps that hold for one of them.
 //!
-//! The caps are the project's, so they are in no [`crate::HarnessLimits`], and the ledger asks for them. Here stands only
-//! what follows for a run. Nothing here reads a clock.
+//! The caps are the project's, so they are in no [`crate::HarnessLimits`], and the ledger holds them. Here stands only
+//! their consequence for a run. Nothing here reads a clock.
 
 /// Milliseconds of a day. UTC of computers has no leap seconds.
 const DAY_MS: u64 = 86_400_000;

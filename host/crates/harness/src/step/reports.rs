@@ -1,8 +1,8 @@
 //! The consequences of a report on work.
 //!
-//! Each kind of failure has one consequence: an outage, or a day that its project used up, waits and retries; a question
-//! or a refusal blocks the feature; a repository that cannot be written and a provider that refuses requests permanently
-//! wait for a person; a full journal continues in a fresh invocation; and all else uses up a round. Only
+//! Each kind of failure has one consequence: an outage, or a day that its project used up, waits and retries; a
+//! question or a refusal blocks the feature; a repository that cannot be written and a provider that refuses requests
+//! permanently wait for a person; a full journal continues in a fresh invocation; and all else uses up a round. Only
 //! [`Verdict::passes`] leads to a commit.
 
 use super::{Ignored, Turn, plus};
