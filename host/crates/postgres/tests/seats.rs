@@ -168,7 +168,8 @@ fn pgbouncer_in_statement_mode_is_refused_with_the_modes_that_work() {
         let refused = refusal(try_open(&config, "owner"));
         let told = refused.to_string();
         assert!(matches!(refused, StoreError::Refused { .. }), "{refused:?}");
-        for words in ["statement mode", "pool_mode = transaction, or session", &pooler.port.to_string()] {
+        let port = pooler.port.to_string();
+        for words in ["statement mode", "pool_mode = transaction, or session", port.as_str()] {
             assert!(told.contains(words), "{told}");
         }
         let asked = inspect(&config, &|_| None).unwrap_err().to_string();
