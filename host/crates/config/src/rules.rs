@@ -33,6 +33,7 @@ impl Config {
     pub(crate) fn faults(&self) -> Vec<(String, String)> {
         let mut found = Found::default();
         found.at("project.name", self.check_name());
+        self.check_project_caps(&mut found);
         found.at("agents", self.check_agents());
         found.at("ask", self.check_ask());
         found.at("run.contract_by", self.check_contract());
@@ -52,7 +53,7 @@ impl Config {
         for (table, part) in self.parts() {
             self.check_part(&table, part, &mut found);
         }
-        found.at("run.limits.cost_microdollars_max", self.check_cost_caps());
+        self.check_cost_caps(&mut found);
         for (name, check) in &self.checks {
             found.at(&format!("checks.{name}"), check.validate(name).map_err(Into::into));
         }
@@ -66,6 +67,22 @@ impl Config {
             bail!("[project] name `{name}`: take 1 to 64 letters, digits, `-` and `_`");
         }
         Ok(())
+    }
+
+    /// A cap of zero would let nothing ever begin.
+    fn check_project_caps(&self, found: &mut Found) {
+        let caps = &self.project;
+        for (name, max) in [
+            ("cost_microdollars_per_day_max", caps.cost_microdollars_per_day_max),
+            ("tokens_per_day_max", caps.tokens_per_day_max),
+            ("runs_at_once_max", caps.runs_at_once_max.map(u64::from)),
+        ] {
+            if max == Some(0) {
+                let remedy = "write 1 or more, or remove it";
+                let text = format!("[project] {name} is 0, so that no run could do anything; {remedy}");
+                found.at(&format!("project.{name}"), Err(Fault::invalid(text)));
+            }
+        }
     }
 
     fn check_agents(&self) -> fault::Result<()> {
@@ -97,13 +114,23 @@ impl Config {
     }
 
     /// A cap on money that cannot be enforced is worse than none.
-    fn check_cost_caps(&self) -> fault::Result<()> {
+    fn check_cost_caps(&self, found: &mut Found) {
         let name = "cost_microdollars_max";
         let table = match self.run.limits.cost_microdollars_max {
-            Some(_) => "[run.limits]",
-            None if self.ask.limits.contains_key(name) => "[ask.limits]",
-            None => return Ok(()),
+            Some(_) => Some("[run.limits]"),
+            None => self.ask.limits.contains_key(name).then_some("[ask.limits]"),
         };
+        if let Some(table) = table {
+            found.at("run.limits.cost_microdollars_max", self.check_prices(table, name));
+        }
+        if self.project.cost_microdollars_per_day_max.is_some() {
+            let name = "cost_microdollars_per_day_max";
+            found.at("project.cost_microdollars_per_day_max", self.check_prices("[project]", name));
+        }
+    }
+
+    /// The cap of this name is there, and so must be the price of every model.
+    fn check_prices(&self, table: &str, name: &str) -> fault::Result<()> {
         let used = self.used_models();
         if let Some(model) = longhaul_models::config::without_prices(&self.models, &used).first() {
             bail!(
@@ -273,6 +300,27 @@ mod tests {
     }
 
     #[test]
+    fn caps_of_a_project_are_one_or_more_and_none_by_default() {
+        let start = "[project]\nname = \"p\"\n";
+        let parse = |caps: &str| Config::parse(&format!("{start}{caps}\n[agents.code]\nplugin = \"react\""));
+        let none = parse("").expect("no caps").project;
+        let caps =
+            |of: &crate::ProjectConfig| (of.cost_microdollars_per_day_max, of.tokens_per_day_max, of.runs_at_once_max);
+        assert_eq!(caps(&none), (None, None, None));
+        let all = "cost_microdollars_per_day_max = 1\ntokens_per_day_max = 5_000_000\nruns_at_once_max = 2";
+        assert_eq!(caps(&parse(all).expect(all).project), (Some(1), Some(5_000_000), Some(2)));
+        for name in ["cost_microdollars_per_day_max", "tokens_per_day_max", "runs_at_once_max"] {
+            let told = format!("{:#}", parse(&format!("{name} = 0")).expect_err(name));
+            let expected = format!(
+                "line 3: [project] {name} is 0, so that no run could do anything; write 1 or more, or remove it"
+            );
+            assert_eq!(told.lines().count(), 1, "{told}");
+            assert!(told.contains(&expected), "{told}");
+            parse(&format!("{name} = -1")).expect_err(name);
+        }
+    }
+
+    #[test]
     fn a_cap_on_money_needs_prices() {
         let model = |id: &str, more: &str| {
             format!("models = [\"m\"]\n[models.m]\nprovider = \"openai\"\nid = \"{id}\"\n{more}")
@@ -291,6 +339,13 @@ mod tests {
         for known in [model("mine", prices), model("gpt-5-mini", "")] {
             Config::parse(&format!("{SMALL}{known}{cap}")).expect(&known);
         }
+        let of_day = format!("{SMALL}{}", model("mine", "")).replacen(
+            "name = \"p\"\n",
+            "name = \"p\"\ncost_microdollars_per_day_max = 5\n",
+            1,
+        );
+        let told = format!("{:#}", Config::parse(&of_day).expect_err(&of_day));
+        assert!(told.contains("line 3: [project] cost_microdollars_per_day_max cannot be held"), "{told}");
         // A model that no part asks costs nothing.
         let unused = model("mine", "").replacen("models = [\"m\"]\n", "", 1);
         Config::parse(&format!("{SMALL}{unused}{cap}")).expect("unused");

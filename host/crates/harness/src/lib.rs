@@ -10,6 +10,7 @@
 
 pub mod action;
 pub mod contract;
+pub mod day;
 pub mod decisions;
 pub mod detect;
 mod evidence;

@@ -205,7 +205,7 @@ pub struct Service {
     cluster: Option<Arc<Cluster>>,
     leading: cluster::Leading,
     /// The runs that workers have, while this service leads.
-    remote: Mutex<remote_runs::RemoteRuns>,
+    remote: Arc<Mutex<remote_runs::RemoteRuns>>,
     /// Held during a look at the workers.
     looking: tokio::sync::Mutex<()>,
     /// Loads plugins, confines them and serves their calls. Dropped last: it holds the lock of the data directory.
@@ -273,7 +273,7 @@ impl Service {
             naming: tokio::sync::RwLock::default(),
             leading: cluster::Leading::of(cluster.as_deref()),
             cluster,
-            remote: Mutex::default(),
+            remote: Arc::default(),
             looking: tokio::sync::Mutex::default(),
             host,
         }

@@ -149,7 +149,7 @@ impl Service {
         if self.leads() {
             self.send_notifications();
         }
-        self.lock().insert(run.clone(), Active { project: record.id.clone(), handle, task });
+        self.lock().insert(run.clone(), Active { project: record.scope().to_owned(), handle, task });
         self.report(&record, &watched, reported).await;
         let _ = go.send(());
         self.tell(&run);

@@ -60,7 +60,7 @@ impl Service {
         let questions: Vec<_> = questions.into_iter().map(OpenQuestion::from).collect();
         let config = record.config_now()?;
         let waits = self.handle(&record.run).and_then(|handle| handle.waits());
-        let room = |why| format!("waits for room on this machine, and goes on by itself when there is some: {why}");
+        let room = |why| format!("waits for room, and goes on by itself when there is some: {why}");
         let is_over = matches!(state.phase, Phase::Ended { .. });
         let doubt = commit_loss::of_run(&*self.host.store, &record.run)?.filter(|_| !is_over);
         let reason = match (waits, doubt, self.of_other_servers(stored)?) {

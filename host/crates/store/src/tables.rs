@@ -46,6 +46,8 @@
 //! | | `timeline` | the timeline of the server that has the store; a number |
 //! | | `history` | the id of the history of the store, which a loss of commits ends, and those of the earlier ones |
 //! | | `sums`, run | what the run did and used, summed up from its events, with the number of the last one |
+//! | | `project-day`, project, number of the day, run, invocation | what an invocation of a project used on a day of UTC; deleted two days later |
+//! | | the same, `call` | its model call in flight, with the most that it may use |
 //! | | `worker`, data directory | what a server that works on runs tells of itself: machine, labels, number of runs |
 //! | | `claim`, data directory, run | the claim of that server on a run, with the epoch of its seat; deleted when it ends |
 //! | | `call`, data directory, number | an operation that the leader asks that server to carry out; deleted with the reply |
