@@ -180,13 +180,7 @@ pub struct TreeDiffView {
 impl From<TreeDiff> for TreeDiffView {
     fn from(inner: TreeDiff) -> Self {
         let TreeDiff { from, to, files, files_left_out, counts } = inner;
-        Self {
-            from,
-            to,
-            files: files.into_iter().map(Into::into).collect(),
-            files_left_out,
-            counts: counts.into(),
-        }
+        Self { from, to, files: files.into_iter().map(Into::into).collect(), files_left_out, counts: counts.into() }
     }
 }
 
