@@ -1,0 +1,45 @@
+//! Runs beside each other.
+
+use super::super::input::{Query, which};
+use super::super::problem::Problem;
+use super::super::reply::{ApiResult, Out};
+use super::super::state::SharedState;
+use axum::extract::State;
+use longhaul_api::comparison::CompareRuns;
+use longhaul_api::operations::RunOperations as _;
+use longhaul_api::wire::comparison::ComparisonView;
+
+/// The only parameter, which stands once for each run.
+const RUN: &str = "run";
+
+/// Compare runs step by step
+///
+/// Steps are matched by their work, whatever the order in which features ran, and aligned within it. Texts are bounded;
+/// `steps_left_out`, `skipped_bytes` and `is_cut` tell what is missing. Files are compared for runs of one directory.
+#[utoipa::path(
+    get,
+    path = "/api/v1/comparison",
+    tag = "runs",
+    params(("run" = Vec<String>, Query, description = "The names of the runs, or the beginnings of them: `run=A&run=B`. The others are compared with the first", min_items = 2, max_items = 8)),
+    responses((status = 200, description = "The runs beside each other", body = ComparisonView))
+)]
+pub async fn compare(
+    State(state): State<SharedState>,
+    Query(pairs): Query<Vec<(String, String)>>,
+) -> ApiResult<ComparisonView> {
+    let mut runs = Vec::with_capacity(pairs.len());
+    for (name, run) in pairs {
+        if name != RUN {
+            let text = format!("unknown field `{name}`, expected `{RUN}`");
+            return Err(Problem::invalid(name, text));
+        }
+        which(&run)?;
+        runs.push(run);
+    }
+    let mut runs = runs.into_iter();
+    let Some(first) = runs.next() else {
+        return Err(Problem::invalid(RUN, "no run is named; write two or more: ?run=A&run=B"));
+    };
+    let request = CompareRuns { run: which(&first)?, others: runs.collect() };
+    Ok(Out(state.compare_runs(request).await?.into()))
+}
