@@ -6,8 +6,8 @@
 
 use super::reply::json;
 use super::routes::{
-    agents, approvals, archive, calls, commits, comparison, events, exec, exports, features, graphs, journal, knowledge,
-    plugins, projects, reports, resources, runs, schedules, server, workers,
+    agents, approvals, archive, calls, commits, comparison, events, exec, exports, features, graphs, journal,
+    knowledge, plugins, projects, reports, resources, runs, schedules, server, workers,
 };
 use super::scopes::{self, OperationScopes};
 use super::state::SharedState;
