@@ -61,9 +61,7 @@ export const besideHref = (id, other) => `#/runs/${id}/compare${api.queryOf({ wi
 
 function choose(ctx, place, run, others) {
   const draw = (runs) => {
-    const named = runs
-      .filter((one) => one.run !== run.run)
-      .map((one) => [one.run, `${one.run} · ${words(one.status)} · ${cut(one.title || one.project, TITLE_CHARS_MAX)}`]);
+    const named = runs.filter((one) => one.run !== run.run).map((one) => [one.run, labelOf(one)]);
     const box = select([["", "Choose a run"], ...named], others.length === 1 ? others[0] : "", {
       "aria-label": "Compare with",
     });
@@ -76,6 +74,10 @@ function choose(ctx, place, run, others) {
     .then(({ items }) => draw(items))
     // Without the list the address is the way.
     .catch(() => {});
+}
+
+function labelOf(run) {
+  return `${run.run} · ${words(run.status)} · ${cut(run.title || run.project, TITLE_CHARS_MAX)}`;
 }
 
 /** The whole comparison. */
