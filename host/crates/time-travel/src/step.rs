@@ -132,7 +132,7 @@ impl ReadAnswer {
             REPLY => serde_json::from_str(&answer).ok().map(Self::of_reply),
             TOOL => serde_json::from_str(&answer).ok().map(Self::of_tool),
             CHECK => serde_json::from_str(&answer).ok().map(Self::of_check),
-            DELEGATION => serde_json::from_str(&answer).ok().and_then(|kept| Self::of_delegation(&kept)),
+            DELEGATION => serde_json::from_str(&answer).ok().and_then(|kept: Value| Self::of_delegation(&kept)),
             _ => None,
         };
         read.unwrap_or_else(|| Self::plain(answer))
