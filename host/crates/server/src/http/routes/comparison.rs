@@ -8,9 +8,15 @@ use axum::extract::State;
 use longhaul_api::comparison::CompareRuns;
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::wire::comparison::ComparisonView;
+use serde::Deserialize;
 
 /// The only parameter, which stands once for each run.
 const RUN: &str = "run";
+
+/// The parameters of a request, one by one: a name that stands several times is no field of an object.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub struct ComparisonQuery(Vec<(String, String)>);
 
 /// Compare runs step by step
 ///
@@ -25,10 +31,10 @@ const RUN: &str = "run";
 )]
 pub async fn compare(
     State(state): State<SharedState>,
-    Query(pairs): Query<Vec<(String, String)>>,
+    Query(query): Query<ComparisonQuery>,
 ) -> ApiResult<ComparisonView> {
-    let mut runs = Vec::with_capacity(pairs.len());
-    for (name, run) in pairs {
+    let mut runs = Vec::with_capacity(query.0.len());
+    for (name, run) in query.0 {
         if name != RUN {
             let text = format!("unknown field `{name}`, expected `{RUN}`");
             return Err(Problem::invalid(name, text));
