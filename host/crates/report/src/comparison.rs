@@ -94,17 +94,15 @@ fn different(runs: usize, steps: &[AlignedStep], counts: StepCounts, to: &mut St
         return Ok(());
     }
     writeln!(to, "\nSteps that differ:")?;
-    let different = steps.iter().filter(|step| !step.change.is_same()).take(STEPS_SHOWN_MAX);
-    let mut shown = 0;
-    for step in different {
-        shown += 1;
+    let shown: Vec<_> = steps.iter().filter(|step| !step.change.is_same()).take(STEPS_SHOWN_MAX).collect();
+    for step in &shown {
         writeln!(to, "{:>6}  {}", step.number, step_words(runs, step))?;
         for side in &step.sides {
             writeln!(to, "        {}  {}", letter(side.run), side_words(side))?;
         }
     }
-    if all > shown {
-        writeln!(to, "        and {} more; `--html FILE` and `--json` have more of them", all - shown)?;
+    if all > shown.len() {
+        writeln!(to, "        and {} more; `--html FILE` and `--json` have more of them", all - shown.len())?;
     }
     Ok(())
 }
