@@ -9,6 +9,7 @@ mod redis_server;
 mod ask;
 mod ask_crash;
 mod checkpoints;
+mod compare;
 mod context;
 mod crash;
 mod fallback;

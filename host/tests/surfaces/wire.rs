@@ -17,6 +17,7 @@ const NOT_COMPARED: &[(&str, &str)] = &[
     ("/api/v1/whoami", "tells of the token of the request"),
     ("/api/v1/operations", "lists what `--server` calls by name"),
     ("/api/v1/costs", "sums up ledgers, which `status` prints"),
+    ("/api/v1/comparison", "is of two runs, which `runs::compare` compares with what `compare` prints"),
     ("/api/v1/events/stream", "is a stream"),
     ("/api/v1/runs/{run}/events/stream", "is a stream"),
     ("/api/v1/graphs/{graph}/output", "is a stream"),

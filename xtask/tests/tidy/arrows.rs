@@ -347,6 +347,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-scheduler",
             "longhaul-security",
             "longhaul-telemetry",
+            "longhaul-time-travel",
             "longhaul-toolbox",
             "longhaul-workers",
             "longhaul-worktree",
@@ -360,6 +361,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "longhaul-testkit",
         &["longhaul-capabilities", "longhaul-core", "longhaul-engine", "longhaul-journal", "longhaul-store"],
     ),
+    ("longhaul-time-travel", &["longhaul-api", "longhaul-core"]),
     (
         "longhaul-toolbox",
         &[

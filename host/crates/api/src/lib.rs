@@ -14,6 +14,7 @@
 //! | `runs.rs` | runs, questions and reverts |
 //! | `run_lists.rs` | pages and numbers of runs |
 //! | `commits.rs` | the changes of a commit |
+//! | `comparison.rs` | runs beside each other |
 //! | `features.rs` | features of runs, and proposals for them |
 //! | `journal.rs` | journals, replays and events |
 //! | `approvals.rs` | what people are asked about calls of tools |
@@ -34,6 +35,7 @@ pub mod approvals;
 pub mod checkpoints;
 pub mod checks;
 pub mod commits;
+pub mod comparison;
 pub mod decisions;
 pub mod features;
 pub mod graph_output;

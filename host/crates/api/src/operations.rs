@@ -26,6 +26,7 @@ use crate::checkpoints::{
     SaveCheckpoint, ShowCheckpoint, ShowSaved, TakeOverRun,
 };
 use crate::commits::ShowCommit;
+use crate::comparison::{CompareRuns, RunComparison};
 use crate::decisions::{JudgeDecision, ListDecisions, ShowDecision};
 use crate::features::{
     AcceptProposal, AddFeature, DropFeature, EditFeature, KeptWork, ListProposals, RecheckFeatures, RecheckOutcome,
@@ -561,6 +562,8 @@ operations! {
         fn commit_log(ListCommits) -> CommitLog, Repeat, run Run(run);
         /// The files that a commit of a run changed, with their changed lines.
         fn commit_diff(ShowCommit) -> CommitDiff, Repeat, run Run(run);
+        /// Compare runs step by step, with their features, verdicts, files, costs and times.
+        fn compare_runs(CompareRuns) -> RunComparison, Repeat, run Run(run);
     }
 }
 

@@ -15,6 +15,7 @@
 //! | `wire/changes.rs` | the changes of a run: diffs and merges |
 //! | `wire/checkpoints.rs` | checkpoints, saved snapshots and imported runs |
 //! | `wire/commits.rs` | the changes of one commit |
+//! | `wire/comparison.rs` | runs beside each other |
 //! | `wire/doctor.rs` | the fitness of the machine for runs |
 //! | `wire/events.rs` | pages of events |
 //! | `wire/exports.rs` | files that an import reads again |
@@ -43,6 +44,7 @@ pub mod approvals;
 pub mod changes;
 pub mod checkpoints;
 pub mod commits;
+pub mod comparison;
 pub mod doctor;
 pub mod events;
 pub mod exports;

@@ -5,9 +5,9 @@
 
 use super::arguments::{FormArg, ModelArgs, RunArg};
 use super::{
-    agent, answer, approvals, ask, audit, backup, check, checkpoint, conform, decisions, diff, do_prompt, doctor, exec,
-    features, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin, project, ps, report, revert, runs,
-    runtimes, schedule, schema, secrets, serve, skill, store, token, trajectories, trust,
+    agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, decisions, diff, do_prompt,
+    doctor, exec, features, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin, project, ps, report,
+    revert, runs, runtimes, schedule, schema, secrets, serve, skill, store, token, trajectories, trust,
 };
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -157,6 +157,8 @@ pub(super) enum Command {
     Metrics,
     /// Report a run: features, commits, usage by agent, caps, and events in order of time.
     Report(report::ReportArgs),
+    /// Compare runs step by step: the first difference, answers, files, verdicts, cost and time.
+    Compare(compare::CompareArgs),
     /// List the invocations of a run, or show the journal of one.
     Journal {
         #[command(flatten)]

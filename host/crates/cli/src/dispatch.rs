@@ -8,10 +8,10 @@ use super::exit::Exit;
 use super::follow::StartRequest;
 use super::order::print_done;
 use super::{
-    agent, answer, approvals, ask, audit, backup, check, checkpoint, conform, decisions, detect, diff, do_prompt,
-    doctor, exec, features, follow, gc, grant_args, graph, log, mcp, memory, merge, models, onboard, owner, packages,
-    plugin, project, ps, report, revert, runs, runtimes, schedule, schema, secrets, show, skill, store, token,
-    trajectories, trust, workers,
+    agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, decisions, detect, diff,
+    do_prompt, doctor, exec, features, follow, gc, grant_args, graph, log, mcp, memory, merge, models, onboard, owner,
+    packages, plugin, project, ps, report, revert, runs, runtimes, schedule, schema, secrets, show, skill, store,
+    token, trajectories, trust, workers,
 };
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{AbandonRun, BeginRun, PauseRun, ResumeRun};
@@ -74,6 +74,7 @@ pub(super) async fn run(command: Command, context: &Context) -> fault::Result<Ex
         Command::Workers => workers::run(context).await,
         Command::Metrics => show::metrics(context).await,
         Command::Report(args) => report::run(context, args).await,
+        Command::Compare(args) => compare::run(context, args).await,
         Command::Journal { run, invocation, after } => {
             show::journal(context, context.which(run), invocation, after).await
         }

@@ -29,6 +29,7 @@ mod approvals;
 mod ask;
 mod check;
 mod checkpoint;
+mod compare;
 mod decisions;
 mod detect;
 mod diff;

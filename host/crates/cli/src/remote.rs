@@ -122,6 +122,7 @@ fn work_here(command: &Command) -> Option<&'static str> {
         | Command::Workers
         | Command::Metrics
         | Command::Report(_)
+        | Command::Compare(_)
         | Command::Journal { .. }
         | Command::Replay { .. }
         | Command::Features { .. }

@@ -31,6 +31,7 @@
 //! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs, for a collector |
 //! | `metrics.rs` | metrics for Prometheus |
 //! | `run_lists.rs`, `run_table.rs` | lists and numbers of runs, and the table in memory that they are made of |
+//! | `compare.rs` | runs beside each other |
 //! | `costs.rs`, `cost_sums.rs` | the costs of runs, by project, model, agent and day, and their exact sums |
 //! | `checkpoints.rs` | export and import of checkpoints |
 //! | `graphs.rs` | graphs of code steps |
@@ -60,6 +61,7 @@ mod check;
 mod checkpoints;
 mod cluster;
 mod codes;
+mod compare;
 mod cost_sums;
 mod costs;
 mod decisions;

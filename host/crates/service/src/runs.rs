@@ -2,6 +2,7 @@
 
 use super::ServiceOperations;
 use longhaul_api::commits::ShowCommit;
+use longhaul_api::comparison::{CompareRuns, RunComparison};
 use longhaul_api::operations::RunOperations;
 use longhaul_api::run_lists::{CountRuns, ListInterrupted, ListRunPage, RunCounts, RunPage};
 use longhaul_api::runs::{
@@ -13,6 +14,7 @@ use longhaul_core::fault;
 use longhaul_harness::Input;
 use longhaul_records::stop_condition::StopCondition;
 use longhaul_worktree::CommitDiff;
+use std::sync::Arc;
 
 #[async_trait::async_trait]
 impl RunOperations for ServiceOperations<'_> {
@@ -111,5 +113,10 @@ impl RunOperations for ServiceOperations<'_> {
 
     async fn commit_diff(&self, ShowCommit { run, commit }: ShowCommit) -> fault::Result<CommitDiff> {
         self.0.commit_diff(&self.0.find(&run)?, commit).await
+    }
+
+    async fn compare_runs(&self, request: CompareRuns) -> fault::Result<RunComparison> {
+        let service = Arc::clone(self.0);
+        tokio::task::spawn_blocking(move || service.compare(&request)).await?
     }
 }

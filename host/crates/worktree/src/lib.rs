@@ -34,6 +34,7 @@ mod root;
 mod run_refs;
 mod scan;
 mod tree;
+mod tree_diff;
 mod unkept;
 mod weight;
 mod write;
@@ -60,6 +61,7 @@ pub use protect::{PROTECTED, Protected, ProtectedChange, pattern_of};
 pub use revert::{RevertOrder, WayBack, keep_as};
 pub use scan::{ChangeKind, FileChange, LeftOut, Scan};
 pub use tree::{PreparedTree, Tree};
+pub use tree_diff::TreeDiff;
 pub use unkept::Named;
 
 /// Called at named points, where the crash tests kill the process. See [`no_hook`].

@@ -33,7 +33,7 @@ const SLOWLY_MS = 1_000;
 
 const server = new Server();
 const model = new Model();
-let browser, token, ask, run, desk;
+let browser, token, ask, abandoned, run, desk;
 
 before(async () => {
   await model.start(given.model_port);
@@ -43,6 +43,7 @@ before(async () => {
   await server.start();
   ask = api(server.base, token);
   const [planned] = (await ask("/api/v1/runs")).items;
+  abandoned = planned.run;
   await ask(`/api/v1/runs/${planned.run}/abandon`, { method: "POST", body: JSON.stringify({ reason: "made anew" }) });
   browser = await openBrowser();
   desk = await openPage(browser, server.base);
@@ -458,6 +459,20 @@ test("a run is archived, listed apart from the others, and taken back", async ()
   await choice.waitFor();
 });
 
+test("a run is compared with another one of its project, side by side", async () => {
+  const { page } = desk;
+  await go(`#/runs/${run}/compare`);
+  await page.getByText("Choose a run to see both side by side.").waitFor();
+  const choice = page.getByRole("combobox", { name: "Compare with" });
+  await until("both runs are known", async () => (await choice.locator("option").count()) > 1);
+  await choice.selectOption(abandoned);
+  await page.waitForURL(new RegExp(`/compare\\?with=${abandoned}$`));
+  await page.getByRole("heading", { name: "The first difference" }).waitFor();
+  await page.getByText("B does not have it").first().waitFor();
+  assert.equal(await page.getByRole("table").getByRole("link").count(), 2, "both runs are linked");
+  assert.deepEqual(await violations(page), []);
+});
+
 test("the time axis shows the kill, and each event has an address", async () => {
   const { page } = desk;
   await go(`#/runs/${run}/time`);
@@ -563,6 +578,7 @@ const places = async () => ({
   memory: `#/runs/${run}/memory`,
   "run-costs": `#/runs/${run}/costs`,
   result: `#/runs/${run}/result`,
+  compare: `#/runs/${run}/compare?with=${abandoned}`,
   approvals: "#/approvals/all",
   rules: "#/approvals/rules",
   trajectories: "#/trajectories",

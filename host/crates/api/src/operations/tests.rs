@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 
 /// Operations that write rows of a run, or read its tree or its branch, with the case of what they name.
-const BESIDE_A_RUN: [(&str, &str); 24] = [
+const BESIDE_A_RUN: [(&str, &str); 25] = [
     ("abandon_run", "Run"),
     ("accept_proposal", "Run"),
     ("add_feature", "Run"),
@@ -19,6 +19,7 @@ const BESIDE_A_RUN: [(&str, &str); 24] = [
     ("checkpoint", "Checkpoint"),
     ("commit_diff", "Run"),
     ("commit_log", "Run"),
+    ("compare_runs", "Run"),
     ("drop_feature", "Run"),
     ("edit_feature", "Run"),
     ("export_checkpoint", "Checkpoint"),

@@ -54,6 +54,7 @@ const EXAMPLES: &[Entry] = &[
     ("workers", ["longhaul workers", "longhaul workers --json"]),
     ("metrics", ["longhaul metrics", "longhaul metrics --json"]),
     ("report", ["longhaul report", "longhaul report r-1c0d7e --format html --output report.html"]),
+    ("compare", ["longhaul compare r-1c0d7e r-93f0a2", "longhaul compare r-1c0d7e r-93f0a2 r-5be041 --html runs.html"]),
     ("journal", ["longhaul journal", "longhaul journal --invocation f-login/1/generate"]),
     ("replay", ["longhaul replay", "longhaul replay r-1c0d7e --invocation f-login/1/generate"]),
     ("features", ["longhaul features", "longhaul features --checks"]),

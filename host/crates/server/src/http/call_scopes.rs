@@ -154,6 +154,7 @@ const RULES: &[(&str, CallRule)] = &[
     ("revert_run", Needs(Run)),
     ("commit_log", Needs(Read)),
     ("commit_diff", Needs(Read)),
+    ("compare_runs", Needs(Read)),
     ("add_feature", Needs(Run)),
     ("edit_feature", Needs(Run)),
     ("drop_feature", Needs(Run)),

@@ -6,8 +6,8 @@
 
 use super::reply::json;
 use super::routes::{
-    agents, approvals, archive, calls, commits, events, exec, exports, features, graphs, journal, knowledge, plugins,
-    projects, reports, resources, runs, schedules, server, workers,
+    agents, approvals, archive, calls, commits, comparison, events, exec, exports, features, graphs, journal,
+    knowledge, plugins, projects, reports, resources, runs, schedules, server, workers,
 };
 use super::scopes::{self, OperationScopes};
 use super::state::SharedState;
@@ -133,6 +133,7 @@ fn operations() -> Operations {
         .needs(Run, routes!(graphs::remove))
         .needs(Run, routes!(graphs::diagnose))
         .needs(Read, routes!(reports::costs))
+        .needs(Read, routes!(comparison::compare))
         .needs(Read, routes!(resources::show))
         .needs(Read, routes!(workers::list))
         .needs(Read, routes!(plugins::list))

@@ -9,6 +9,7 @@ pub mod approvals;
 pub mod archive;
 pub mod calls;
 pub mod commits;
+pub mod comparison;
 pub mod events;
 pub mod exec;
 pub mod exports;

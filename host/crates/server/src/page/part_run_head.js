@@ -38,6 +38,7 @@ export const TABS = [
   ["memory", "Memory"],
   ["costs", "Costs"],
   ["result", "Commits and report"],
+  ["compare", "Compare"],
 ];
 
 /** The address of a part. */

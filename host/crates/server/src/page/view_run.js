@@ -1,5 +1,5 @@
 // One run: how it stands, what it asks, and its parts: live, features, time axis, journal, decisions, memory, costs,
-// commits.
+// commits, and the run beside others.
 //
 // The head is kept true by the run's own events; orders (steer, pause, resume, give up) are asked for here and done by
 // the server, which may refuse them.
@@ -11,6 +11,7 @@ import * as keys from "./keys.js";
 import { live } from "./live.js";
 import { drawAsks } from "./part_asks.js";
 import { commits } from "./part_commits.js";
+import { compare } from "./part_compare.js";
 import { decisions } from "./part_decisions.js";
 import { features } from "./part_features.js";
 import { timeAxis } from "./part_gantt.js";
@@ -101,4 +102,5 @@ const PARTS = {
   memory: (ctx, body, run) => void memory(ctx, body, run.run),
   costs: (ctx, body, run) => ledger(body, run),
   result: (ctx, body, run) => void commits(ctx, body, run),
+  compare: (ctx, body, run) => void compare(ctx, body, run),
 };

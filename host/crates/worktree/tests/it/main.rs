@@ -9,3 +9,4 @@ mod packs;
 mod repo;
 mod revert;
 mod tree;
+mod tree_diff;
