@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 
 /// Operations that write rows of a run, or read its tree or its branch, with the case of what they name.
-const BESIDE_A_RUN: [(&str, &str); 24] = [
+const BESIDE_A_RUN: [(&str, &str); 25] = [
     ("abandon_run", "Run"),
     ("accept_proposal", "Run"),
     ("add_feature", "Run"),
@@ -22,6 +22,7 @@ const BESIDE_A_RUN: [(&str, &str); 24] = [
     ("drop_feature", "Run"),
     ("edit_feature", "Run"),
     ("export_checkpoint", "Checkpoint"),
+    ("move_run", "Run"),
     ("pause_run", "Run"),
     ("recheck_features", "Run"),
     ("reject_proposal", "Run"),
@@ -42,8 +43,8 @@ const ANYWHERE: &str = "\
     draw_graph enable_schedule end_child events execute_agent expect_trust export_graph fire_schedule forget_memory \
     grant_usage graph_history graph_output graph_page graph_steps graphs identify_project import_checkpoint \
     interrupted_runs invocations join_project journal_entries judge_decision kept_work memories memory metrics \
-    note_secret operate_graph patch_step projects promote_memory proposals put_schedule register_agent remove_agent \
-    remove_graph remove_schedule remove_token replay resource_history resources retry_task run_counts run_graph \
+    note_secret operate_graph patch_step projects promote_memory proposals put_schedule register_agent \
+    rehearse_runs remove_agent remove_graph remove_schedule remove_token replay resource_history resources retry_task run_counts run_graph \
     run_page run_status runs saved_checkpoint schedule scheduler_status schedules search_memory set_artifact \
     set_concurrent_max set_signer shared_checkpoints skipped_fires take_over_run task tasks tokens trajectories \
     trajectory trust_project trust_status trusted update_agent verify_audit workers write_backup";
