@@ -124,6 +124,8 @@ fn work_here(command: &Command) -> Option<&'static str> {
         | Command::Report(_)
         | Command::Journal { .. }
         | Command::Replay { .. }
+        | Command::Rehearse(_)
+        | Command::Move(_)
         | Command::Features { .. }
         | Command::Decisions { .. }
         | Command::Checkpoint { .. }

@@ -2,7 +2,8 @@
 
 use crate::manifest::PluginManifest;
 use crate::plugin_host::PluginHost;
-use crate::{python_packages, search, verdict};
+use crate::search::{self, FoundPlugin};
+use crate::{python_packages, verdict};
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{InvocationScope, InvocationSetup, Services};
 use longhaul_config::quarantine::{self, Shape};
@@ -53,6 +54,23 @@ pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch
         pins.insert(table, PinnedPlugin { plugin, digest, asks, world, packages, earlier, proved });
     }
     Ok(pins)
+}
+
+/// The pin of a table for other bytes of its plugin, which have this role. The packages of a run stay as it pinned them.
+pub fn repin(
+    config: &Config,
+    table: &str,
+    pin: &PinnedPlugin,
+    role: Role,
+    found: &FoundPlugin,
+) -> fault::Result<PinnedPlugin> {
+    let PluginManifest { asks, world, .. } = found.manifest.clone().unwrap_or_default();
+    verdict::check_world(world.as_deref(), role).with_context(|| format!("[{table}]"))?;
+    if let Some(part) = config.part(table).filter(|_| !pin.packages.is_empty()) {
+        python_packages::checked(table, part, &asks, None)?;
+    }
+    let (plugin, digest, packages) = (pin.plugin.clone(), Digest::of(&found.bytes), pin.packages.clone());
+    Ok(PinnedPlugin { plugin, digest, asks, world, packages, earlier: Vec::new(), proved: BTreeMap::new() })
 }
 
 /// One part: a loaded plugin with its grants and limits.

@@ -39,7 +39,7 @@ const REQUEST_BYTES_MAX: usize = 400;
 const ENDS: &str = "(it ends here)";
 
 /// Bytes that take the place of those that runs pinned.
-pub(super) struct Candidate {
+pub(super) struct ReplacementPlugin {
     /// The name of the plugin in the runs.
     pub(super) name: String,
     pub(super) digest: Digest,
@@ -47,7 +47,7 @@ pub(super) struct Candidate {
     pub(super) found: FoundPlugin,
 }
 
-impl Candidate {
+impl ReplacementPlugin {
     /// The tables of a run whose plugin it is, with their pins.
     pub(super) fn pins<'a>(&self, record: &'a RunRecord) -> Vec<(&'a String, &'a PinnedPlugin)> {
         record.pins.iter().filter(|(_, pin)| base_name(&pin.plugin) == self.name).collect()
@@ -81,7 +81,7 @@ impl Candidate {
 
 /// The conditions of a rehearsal.
 pub(super) struct RehearsalTerms<'a> {
-    pub(super) candidate: Option<&'a Candidate>,
+    pub(super) replacement: Option<&'a ReplacementPlugin>,
     /// True for the settings of plugins that `longhaul.toml` has now.
     pub(super) settings: bool,
     /// The moment after which no further invocation is replayed.
@@ -173,16 +173,16 @@ impl Service {
     /// Rehearses runs.
     pub(super) async fn rehearse_runs(&self, request: &RehearseRuns) -> fault::Result<RehearsalReport> {
         let started = Instant::now();
-        let candidate = self.candidate(request.plugin.as_deref(), request.with.as_deref()).await?;
-        let (runs, runs_left_out) = self.runs_to_rehearse(request, candidate.as_ref()).await?;
+        let replacement = self.replacement(request.plugin.as_deref(), request.with.as_deref()).await?;
+        let (runs, runs_left_out) = self.runs_to_rehearse(request, replacement.as_ref()).await?;
         let until = request.time_ms_max.map(|ms| started + Duration::from_millis(ms));
-        let terms = RehearsalTerms { candidate: candidate.as_ref(), settings: request.settings, until };
+        let terms = RehearsalTerms { replacement: replacement.as_ref(), settings: request.settings, until };
         let mut rehearsed = Vec::with_capacity(runs.len());
         for stored in &runs {
             rehearsed.push(self.rehearse(stored, &terms).await.view(&stored.record));
         }
         Ok(RehearsalReport {
-            plugin: candidate.as_ref().map(Candidate::view),
+            plugin: replacement.as_ref().map(ReplacementPlugin::view),
             entries: rehearsed.iter().map(|run| run.entries).sum(),
             runs: rehearsed,
             took_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -191,36 +191,41 @@ impl Service {
     }
 
     /// Finds and compiles the bytes that take the place of pinned ones; none where none are named.
-    pub(super) async fn candidate(
-        &self,
-        plugin: Option<&str>,
-        with: Option<&Path>,
-    ) -> fault::Result<Option<Candidate>> {
-        let host = &self.host;
-        let (name, found) = match (plugin, with) {
-            (None, None) => return Ok(None),
-            (name, Some(path)) => of_file(&host.engine, name, path)?,
-            (Some(plugin), None) => {
-                let wanted: PluginRef = plugin.parse()?;
-                (wanted.name, longhaul_plugins::read(plugin, None, &host.home, &host.engine)?)
+    async fn replacement(&self, plugin: Option<&str>, with: Option<&Path>) -> fault::Result<Option<ReplacementPlugin>> {
+        match (plugin, with) {
+            (None, None) => Ok(None),
+            (Some(plugin), None) => self.installed_replacement(plugin).await.map(Some),
+            (name, Some(path)) => {
+                let (name, found) = of_file(&self.host.engine, name, path)?;
+                self.compiled(name, found).await.map(Some)
             }
-        };
-        let role = host.loaded.get(&host.engine, &name, &found.bytes).await?.role();
-        Ok(Some(Candidate { name, digest: Digest::of(&found.bytes), role, found }))
+        }
+    }
+
+    /// The replacement by an installed plugin, `NAME`, `NAME@VERSION` or `NAME@sha256:DIGITS`.
+    pub(super) async fn installed_replacement(&self, plugin: &str) -> fault::Result<ReplacementPlugin> {
+        let wanted: PluginRef = plugin.parse()?;
+        let found = longhaul_plugins::read(plugin, None, &self.host.home, &self.host.engine)?;
+        self.compiled(wanted.name, found).await
+    }
+
+    async fn compiled(&self, name: String, found: FoundPlugin) -> fault::Result<ReplacementPlugin> {
+        let role = self.host.loaded.get(&self.host.engine, &name, &found.bytes).await?.role();
+        Ok(ReplacementPlugin { name, digest: Digest::of(&found.bytes), role, found })
     }
 
     /// The runs of a request, and the number of live ones beyond the most that are rehearsed at once.
     async fn runs_to_rehearse(
         &self,
         request: &RehearseRuns,
-        candidate: Option<&Candidate>,
+        replacement: Option<&ReplacementPlugin>,
     ) -> fault::Result<(Vec<StoredRun>, usize)> {
         let RehearseRuns { runs, directory, live, .. } = request;
         if *live {
             if !runs.is_empty() {
                 bail!(Fault::invalid("name runs to rehearse, or all live ones, and not both"));
             }
-            return self.live_runs(candidate).await;
+            return self.live_runs(replacement).await;
         }
         let mut named: Vec<RunRef> = runs.iter().cloned().map(RunRef::Named).collect();
         if named.is_empty() {
@@ -228,13 +233,13 @@ impl Service {
             named.push(RunRef::NewestIn(directory.clone().ok_or_else(none)?));
         }
         let found: Vec<StoredRun> = named.iter().map(|run| self.find(run)).collect::<fault::Result<_>>()?;
-        if let Some(candidate) = candidate {
-            found.iter().try_for_each(|stored| candidate.expect_of(&stored.record))?;
+        if let Some(replacement) = replacement {
+            found.iter().try_for_each(|stored| replacement.expect_of(&stored.record))?;
         }
         Ok((found, 0))
     }
 
-    async fn live_runs(&self, candidate: Option<&Candidate>) -> fault::Result<(Vec<StoredRun>, usize)> {
+    async fn live_runs(&self, replacement: Option<&ReplacementPlugin>) -> fault::Result<(Vec<StoredRun>, usize)> {
         let all = self.all_runs()?;
         self.keep_repaired_sums().await;
         let (mut live, mut left_out) = (Vec::new(), 0);
@@ -244,7 +249,7 @@ impl Service {
                 continue;
             }
             let stored = self.find(&RunRef::Named(summary.run.to_string()))?;
-            if candidate.is_none_or(|candidate| !candidate.pins(&stored.record).is_empty()) {
+            if replacement.is_none_or(|replacement| !replacement.pins(&stored.record).is_empty()) {
                 live.push(stored);
             }
         }
@@ -267,10 +272,10 @@ impl Service {
         terms: &RehearsalTerms<'_>,
     ) -> fault::Result<()> {
         let StoredRun { record, state } = stored;
-        if let Some(candidate) = terms.candidate {
-            candidate.expect_of(record)?;
-            if !candidate.role.is_pure() {
-                rehearsed.cannot_tell(no_journal(candidate));
+        if let Some(replacement) = terms.replacement {
+            replacement.expect_of(record)?;
+            if !replacement.role.is_pure() {
+                rehearsed.cannot_tell(no_journal(replacement));
                 return Ok(());
             }
         }
@@ -281,7 +286,7 @@ impl Service {
         });
         for invocation in self.invocations(&record.run, None)? {
             let Some(began) = longhaul_journal::began(&*self.host.store, &invocation)? else { continue };
-            let is_meant = terms.candidate.is_none_or(|candidate| base_name(&began.plugin) == candidate.name);
+            let is_meant = terms.replacement.is_none_or(|replacement| base_name(&began.plugin) == replacement.name);
             if !is_meant || !replay::is_of_a_plugin(&began.export) {
                 continue;
             }
@@ -308,9 +313,9 @@ impl Service {
         terms: &RehearsalTerms<'_>,
     ) -> fault::Result<Past> {
         let host = &self.host;
-        let plugin = match terms.candidate {
+        let plugin = match terms.replacement {
             // Under the name that the run has for it, which stands in the texts of results.
-            Some(Candidate { digest, found, .. }) => {
+            Some(ReplacementPlugin { digest, found, .. }) => {
                 let bytes = || Ok(found.bytes.clone());
                 Some(host.loaded.get_pinned(&host.engine, &began.plugin, *digest, bytes).await?)
             }
@@ -401,12 +406,12 @@ pub(super) fn is_live(status: RunStatus) -> bool {
     }
 }
 
-fn no_journal(candidate: &Candidate) -> String {
+fn no_journal(replacement: &ReplacementPlugin) -> String {
     format!(
         "`{}` has the role {}, whose calls are entries in the journals of others: their answers are kept, and of their \
          arguments the digest alone, so none can be made again; the past of the run does not depend on it",
-        candidate.name,
-        candidate.role.name()
+        replacement.name,
+        replacement.role.name()
     )
 }
 
@@ -535,8 +540,8 @@ mod tests {
         };
         let refused = |name: &str, role: Role| {
             let found = FoundPlugin { bytes: Vec::new(), manifest: None };
-            let candidate = Candidate { name: name.into(), digest: Digest::of(b"b"), role, found };
-            candidate.expect_of(&record).err().map(|error| error.to_string())
+            let replacement = ReplacementPlugin { name: name.into(), digest: Digest::of(b"b"), role, found };
+            replacement.expect_of(&record).err().map(|error| error.to_string())
         };
         assert_eq!(refused("coder", Role::Agent), None);
         assert_eq!(refused("files", Role::Tool), None);
