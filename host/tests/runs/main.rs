@@ -17,6 +17,7 @@ mod memory;
 mod parallel;
 mod pipeline;
 mod project;
+mod rehearse;
 mod report;
 mod revert;
 mod rubric;
