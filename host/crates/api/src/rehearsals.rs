@@ -49,8 +49,8 @@ pub struct MoveRun {
     pub run: RunRef,
     /// The plugin: `NAME`, `NAME@VERSION` or `NAME@sha256:DIGITS` of those that are installed.
     pub plugin: String,
-    /// True to move the run also where its rehearsal differs or cannot be told: what has begun ends on the bytes that it
-    /// began with, and what begins later has the new ones.
+    /// True to move the run also where its rehearsal differs or cannot be told: what has begun ends on the bytes that
+    /// it began with, and what begins later has the new ones.
     pub at_boundary: bool,
 }
 

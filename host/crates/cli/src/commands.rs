@@ -182,8 +182,8 @@ pub(super) enum Command {
     /// Replay runs on other bytes of a plugin, other settings or this version of the program, also while they go on.
     /// Nothing is executed. Says of each run that it reaches its end, differs at an entry, or cannot be told.
     Rehearse(rehearse::RehearseArgs),
-    /// Move a run that no process works on to other bytes of a plugin, after a rehearsal. What has begun ends on the old
-    /// ones where the rehearsal differs.
+    /// Move a run that no process works on to other bytes of a plugin, after a rehearsal. What has begun ends on the
+    /// old ones where the rehearsal differs.
     Move(rehearse::MoveArgs),
     /// List and change the features of a run, also while it is worked on.
     Features {

@@ -1,5 +1,5 @@
-//! `longhaul rehearse` and `longhaul move`: what other bytes of a plugin would ask in the place of those that runs have,
-//! and the move of a run to them.
+//! `longhaul rehearse` and `longhaul move`: what other bytes of a plugin would ask in the place of those that runs
+//! have, and the move of a run to them.
 //!
 //! The service replays and decides. Before a move whose rehearsal does not reach its end, a person reads what it means.
 
@@ -103,8 +103,8 @@ async fn reaches_end(context: &Context, run: Option<String>, plugin: &str) -> fa
     }
     outtext!(told(&report));
     outln!(
-        "moved all the same, what has begun ends on the bytes that it began with, and the next round, hand-off or feature \
-         begins on the new ones; a tool has them at its next call"
+        "moved all the same, what has begun ends on the bytes that it began with, and the next round, hand-off or \
+         feature begins on the new ones; a tool has them at its next call"
     );
     agreed(context, "move it?", "nothing was moved", "read what differs and add --yes")?;
     Ok(false)

@@ -92,8 +92,8 @@ pub enum Event {
         from: Digest,
         /// The digest of the bytes that it has now.
         to: Digest,
-        /// Unfinished invocations that go on with the new bytes, each with the number of its journal's last entry: up to
-        /// it the new bytes answered as the old ones had.
+        /// Unfinished invocations that go on with the new bytes, each with the number of its journal's last entry: up
+        /// to it the new bytes answered as the old ones had.
         proved: BTreeMap<String, u32>,
         /// Unfinished invocations that end on the bytes that they began with. All that begins later has the new ones.
         held: Vec<String>,

@@ -285,7 +285,8 @@ impl InstallLock<'_> {
     }
 }
 
-/// The name of a plugin as a configuration names it: without a version and, for a path, without directory and extension.
+/// The name of a plugin as a configuration names it: without a version and, for a path, without directory and
+/// extension.
 #[must_use]
 pub fn base_name(plugin: &str) -> &str {
     if plugin.starts_with(['.', '/']) {

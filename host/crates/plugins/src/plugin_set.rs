@@ -56,7 +56,8 @@ pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch
     Ok(pins)
 }
 
-/// The pin of a table for other bytes of its plugin, which have this role. The packages of a run stay as it pinned them.
+/// The pin of a table for other bytes of its plugin, which have this role. The packages of a run stay as it pinned
+/// them.
 pub fn repin(
     config: &Config,
     table: &str,

@@ -27,7 +27,8 @@ pub struct PinnedPlugin {
     /// were packages have none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub packages: String,
-    /// What the pin was before the run was moved to other bytes, the oldest first; none of them has earlier ones itself.
+    /// What the pin was before the run was moved to other bytes, the oldest first; none of them has earlier ones
+    /// itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<PinnedPlugin>,
     /// The invocations that began on earlier bytes and go on with later ones.

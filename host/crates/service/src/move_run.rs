@@ -1,9 +1,9 @@
 //! Moves of runs to other bytes of a plugin, after a rehearsal on them.
 //!
 //! Where the rehearsal reaches its end, unfinished invocations go on with the new bytes. Elsewhere they end on those
-//! that they began with, and what begins later, the next round, hand-off or feature, has the new ones; a person agrees to
-//! that first. The old bytes stay in the store as long as a pin or a journal names them. Refused is a run that somebody
-//! works on, which holds its plugins, and one that has ended.
+//! that they began with, and what begins later, the next round, hand-off or feature, has the new ones; a person agrees
+//! to that first. The old bytes stay in the store as long as a pin or a journal names them. Refused is a run that
+//! somebody works on, which holds its plugins, and one that has ended.
 
 use super::Service;
 use super::rehearse::{RehearsalTerms, ReplacementPlugin, UnfinishedPast, is_live};
@@ -59,8 +59,8 @@ impl Service {
         let run = &stored.record.run;
         if !is_live(stored.state.status()) {
             bail!(Fault::conflict(format!(
-                "run {run} has ended, so it is not moved: a resume goes on with the bytes that it pinned, and a new run \
-                 takes the present ones"
+                "run {run} has ended, so it is not moved: a resume goes on with the bytes that it pinned, and a new \
+                 run takes the present ones"
             )));
         }
         if self.handle(run).is_some() {
@@ -165,8 +165,8 @@ fn unproved(rehearsal: &RunRehearsal, replacement: &ReplacementPlugin, named: &s
         (None, None) => "did not reach its end".to_owned(),
     };
     let meaning = if replacement.role.is_pure() {
-        "what has begun would end on the bytes that it began with, and the next round, hand-off or feature would begin on \
-         the new ones"
+        "what has begun would end on the bytes that it began with, and the next round, hand-off or feature would begin \
+         on the new ones"
     } else {
         "its next call would have the new bytes"
     };
@@ -207,9 +207,9 @@ mod tests {
         let agent = unproved(&rehearsal(Some(difference), None), &replacement(Role::Agent), "coder@2.0.0");
         assert_eq!(
             agent,
-            "run r-1 on the new bytes of `coder` differs at entry 5 of r-1/f-a/1/generate; moved all the same, what has \
-             begun would end on the bytes that it began with, and the next round, hand-off or feature would begin on the \
-             new ones; agree with `longhaul move r-1 --plugin coder@2.0.0 --yes`"
+            "run r-1 on the new bytes of `coder` differs at entry 5 of r-1/f-a/1/generate; moved all the same, what \
+             has begun would end on the bytes that it began with, and the next round, hand-off or feature would begin \
+             on the new ones; agree with `longhaul move r-1 --plugin coder@2.0.0 --yes`"
         );
         let tool = unproved(&rehearsal(None, Some("it has no journal")), &replacement(Role::Tool), "coder");
         assert!(tool.contains("cannot be told: it has no journal; moved all the same, its next call"), "{tool}");

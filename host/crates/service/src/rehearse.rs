@@ -65,7 +65,8 @@ impl ReplacementPlugin {
         match pins.into_iter().find(|(table, _)| plugin_set::role_of(table) != self.role) {
             None => Ok(()),
             Some((table, _)) => bail!(Fault::invalid(format!(
-                "`{name}` is a component of the role {}, and run {run} has it as its {} in [{table}]; name one of that role",
+                "`{name}` is a component of the role {}, and run {run} has it as its {} in [{table}]; name one of that \
+                 role",
                 self.role.name(),
                 plugin_set::role_of(table).name()
             ))),
@@ -175,7 +176,8 @@ impl Service {
         let started = Instant::now();
         let replacement = self.replacement(request.plugin.as_deref(), request.with.as_deref()).await?;
         let (runs, runs_left_out) = self.runs_to_rehearse(request, replacement.as_ref()).await?;
-        let until = request.time_ms_max.map(|ms| started + Duration::from_millis(ms));
+        // The caller chose the time: one that no clock reaches is none.
+        let until = request.time_ms_max.and_then(|ms| started.checked_add(Duration::from_millis(ms)));
         let terms = RehearsalTerms { replacement: replacement.as_ref(), settings: request.settings, until };
         let mut rehearsed = Vec::with_capacity(runs.len());
         for stored in &runs {

@@ -1,7 +1,7 @@
 //! The requests of an invocation as text, and the difference of two of them.
 //!
-//! A journal keeps the digest of a request and a short summary of it, so the whole text of a recorded one is heard from a
-//! replay of the bytes that made it, and believed only if it has that digest. All of it is cut to a readable length.
+//! A journal keeps the digest of a request and a short summary of it, so the whole text of a recorded one is heard from
+//! a replay of the bytes that made it, and believed only if it has that digest. All of it is cut to a readable length.
 
 use super::trajectories::chat;
 use longhaul_capabilities::{ConversationUpdate, Watch};

@@ -102,8 +102,8 @@ pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Rehearses the live runs of a server on these bytes. None: no server owns the data directory, or no live run there has
-/// the plugin.
+/// Rehearses the live runs of a server on these bytes. None: no server owns the data directory, or no live run there
+/// has the plugin.
 async fn on_live_runs(context: &Context, name: &str, bytes: &[u8]) -> fault::Result<Option<RehearsalReport>> {
     if context.home.lock_holder().is_none_or(|holder| !holder.is_server) {
         return Ok(None);

@@ -62,8 +62,8 @@ pub async fn rehearse(State(state): State<SharedState>, Json(body): Json<Rehears
 pub struct MoveBody {
     /// The installed plugin: `NAME`, `NAME@VERSION` or `NAME@sha256:DIGITS`.
     plugin: String,
-    /// True to move the run also where its rehearsal differs or cannot be told: what has begun ends on the bytes that it
-    /// began with, and what begins later has the new ones.
+    /// True to move the run also where its rehearsal differs or cannot be told: what has begun ends on the bytes that
+    /// it began with, and what begins later has the new ones.
     #[serde(default)]
     at_boundary: bool,
 }
