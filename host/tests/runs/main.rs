@@ -18,6 +18,7 @@ mod memory;
 mod parallel;
 mod pipeline;
 mod project;
+mod rehearse;
 mod report;
 mod revert;
 mod rubric;

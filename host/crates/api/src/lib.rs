@@ -17,6 +17,7 @@
 //! | `comparison.rs` | runs beside each other |
 //! | `features.rs` | features of runs, and proposals for them |
 //! | `journal.rs` | journals, replays and events |
+//! | `rehearsals.rs` | rehearsals of runs on other bytes, and moves to them |
 //! | `approvals.rs` | what people are asked about calls of tools |
 //! | `decisions.rs` | the decisions of a project |
 //! | `checkpoints.rs` | runs as they stand |
@@ -45,6 +46,7 @@ pub mod memory;
 pub mod operations;
 pub mod paths;
 pub mod projects;
+pub mod rehearsals;
 pub mod resources;
 pub mod run_lists;
 pub mod runs;

@@ -46,6 +46,7 @@ use crate::projects::{
     AcceptMcp, AcceptedMcp, CheckProject, CreateProject, CreatedProject, DescribeMcp, ListProjects, McpTools,
     ProjectCheck, ProjectList,
 };
+use crate::rehearsals::{MoveRun, MovedRun, RehearsalReport, RehearseRuns};
 use crate::resources::{ChildEnd, EndChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView};
 use crate::run_lists::{CountRuns, ListInterrupted, ListRunPage, RunCounts, RunPage};
 use crate::runs::{
@@ -558,6 +559,8 @@ operations! {
         fn take_back_answer(TakeBackAnswer) -> AffectedRun, Repeat, run Run(run);
         /// Go back to an earlier commit of a run that no process works on.
         fn revert_run(RevertRun) -> RevertOutcome, Repeat, run Run(run);
+        /// Move a run that no process works on to other bytes of a plugin.
+        fn move_run(MoveRun) -> MovedRun, Repeat, run Run(run);
         /// The commits of a run, the newest first.
         fn commit_log(ListCommits) -> CommitLog, Repeat, run Run(run);
         /// The files that a commit of a run changed, with their changed lines.
@@ -598,6 +601,8 @@ operations! {
         fn journal_entries(ListEntries) -> InvocationEntries, Look;
         /// Run finished invocations again from their journals, and compare the results.
         fn replay(ReplayInvocations) -> ReplayOutcome, Repeat, paths ReplayInvocations::paths;
+        /// Replay runs, also those that have not ended, on other bytes, settings or this version, and compare.
+        fn rehearse_runs(RehearseRuns) -> RehearsalReport, Repeat, paths RehearseRuns::paths;
         /// A page of the events of a run.
         fn events(ListEvents) -> Vec<RunEvent>, Look;
         /// The plugin and the table of `longhaul.toml` that carried out each invocation of a run.

@@ -6,8 +6,9 @@
 use super::arguments::{FormArg, ModelArgs, RunArg};
 use super::{
     agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, decisions, diff, do_prompt,
-    doctor, exec, features, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin, project, ps, report,
-    revert, runs, runtimes, schedule, schema, secrets, serve, skill, store, token, trajectories, trust,
+    doctor, exec, features, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin, project, ps,
+    rehearse, report, revert, runs, runtimes, schedule, schema, secrets, serve, skill, store, token, trajectories,
+    trust,
 };
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -181,6 +182,12 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE")]
         with: Option<PathBuf>,
     },
+    /// Replay runs on other bytes of a plugin, other settings or this version of the program, also while they go on.
+    /// Nothing is executed. Says of each run that it reaches its end, differs at an entry, or cannot be told.
+    Rehearse(rehearse::RehearseArgs),
+    /// Move a run that no process works on to other bytes of a plugin, after a rehearsal. What has begun ends on the
+    /// old ones where the rehearsal differs.
+    Move(rehearse::MoveArgs),
     /// List and change the features of a run, also while it is worked on.
     Features {
         #[command(flatten)]

@@ -10,8 +10,8 @@ use super::order::print_done;
 use super::{
     agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, decisions, detect, diff,
     do_prompt, doctor, exec, features, follow, gc, grant_args, graph, log, mcp, memory, merge, models, onboard, owner,
-    packages, plugin, project, ps, report, revert, runs, runtimes, schedule, schema, secrets, show, skill, store,
-    token, trajectories, trust, workers,
+    packages, plugin, project, ps, rehearse, report, revert, runs, runtimes, schedule, schema, secrets, show, skill,
+    store, token, trajectories, trust, workers,
 };
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{AbandonRun, BeginRun, PauseRun, ResumeRun};
@@ -79,6 +79,8 @@ pub(super) async fn run(command: Command, context: &Context) -> fault::Result<Ex
             show::journal(context, context.which(run), invocation, after).await
         }
         Command::Replay { run, invocation, with } => show::replay(context, context.which(run), invocation, with).await,
+        Command::Rehearse(args) => rehearse::rehearse(context, args).await,
+        Command::Move(args) => rehearse::move_run(context, args).await,
         Command::Features { run, proposals: true, command: None, .. } => {
             features::proposals::list(context, context.which(run)).await
         }

@@ -40,6 +40,7 @@ mod graph;
 mod log;
 mod memory;
 mod merge;
+mod rehearse;
 mod report;
 mod revert;
 mod runs;

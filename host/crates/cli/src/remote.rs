@@ -125,6 +125,8 @@ fn work_here(command: &Command) -> Option<&'static str> {
         | Command::Compare(_)
         | Command::Journal { .. }
         | Command::Replay { .. }
+        | Command::Rehearse(_)
+        | Command::Move(_)
         | Command::Features { .. }
         | Command::Decisions { .. }
         | Command::Checkpoint { .. }

@@ -26,6 +26,10 @@ pub trait Watch: Send + Sync {
     /// The whole content of a step whose event keeps only its beginning. It comes before the step of that number.
     fn content(&self, _invocation: &InvocationId, _number: u32, _content: StepContent) {}
 
+    /// The guest is about to make a call that is an entry of its journal; also where the journal holds it. The bytes
+    /// are those of which the journal keeps the digest, as JSON.
+    fn asks(&self, _name: &'static str, _arguments: &[u8]) {}
+
     /// A conversation has an update, counted from 0; also when a journal caused it.
     fn said(&self, _conversation: usize, _said: ConversationUpdate<'_>) {}
 }

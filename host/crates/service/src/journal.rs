@@ -6,6 +6,7 @@ use longhaul_api::journal::{
     ReplayOutcome,
 };
 use longhaul_api::operations::JournalOperations;
+use longhaul_api::rehearsals::{RehearsalReport, RehearseRuns};
 use longhaul_api::runs::CarriedInvocation;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Fault, bail};
@@ -44,6 +45,10 @@ impl JournalOperations for ServiceOperations<'_> {
         let wanted = self.0.invocations(&stored.record.run, invocation)?;
         let invocations = replay::replay(&self.0.host, &stored.record, wanted, with.as_deref()).await?;
         Ok(ReplayOutcome { invocations })
+    }
+
+    async fn rehearse_runs(&self, request: RehearseRuns) -> fault::Result<RehearsalReport> {
+        self.0.rehearse_runs(&request).await
     }
 
     async fn events(&self, ListEvents { run, after }: ListEvents) -> fault::Result<Vec<RunEvent>> {

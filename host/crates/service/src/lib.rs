@@ -27,6 +27,8 @@
 //! | `proposals.rs` | proposals of agents, and their acceptance or rejection |
 //! | `mcp.rs` | descriptions of MCP servers, which people accept |
 //! | `replay.rs` | replays of invocations |
+//! | `rehearse.rs`, `requests.rs` | replays of runs on other bytes, and the requests at which they differ |
+//! | `move_run.rs` | moves of runs to other bytes of a plugin |
 //! | `resources.rs` | the resource usage of the machine |
 //! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs, for a collector |
 //! | `metrics.rs` | metrics for Prometheus |
@@ -76,14 +78,17 @@ mod listeners;
 mod mcp;
 mod memory;
 mod metrics;
+mod move_run;
 mod news;
 mod orders;
 mod projects;
 mod proposals;
 mod query;
 mod recheck;
+mod rehearse;
 mod remote_runs;
 mod replay;
+mod requests;
 mod reread;
 mod resources;
 mod reverts;

@@ -4,6 +4,7 @@ use super::ServiceOperations;
 use longhaul_api::commits::ShowCommit;
 use longhaul_api::comparison::{CompareRuns, RunComparison};
 use longhaul_api::operations::RunOperations;
+use longhaul_api::rehearsals::{MoveRun, MovedRun};
 use longhaul_api::run_lists::{CountRuns, ListInterrupted, ListRunPage, RunCounts, RunPage};
 use longhaul_api::runs::{
     AbandonRun, AffectedRun, AnswerRun, ArchiveRun, AskRequest, BeginRun, CancelTask, CommitLog, CostList, ListCommits,
@@ -105,6 +106,10 @@ impl RunOperations for ServiceOperations<'_> {
 
     async fn revert_run(&self, RevertRun { run, to, stash }: RevertRun) -> fault::Result<RevertOutcome> {
         self.0.revert(&run, &to, stash).await
+    }
+
+    async fn move_run(&self, request: MoveRun) -> fault::Result<MovedRun> {
+        self.0.move_run(&request).await
     }
 
     async fn commit_log(&self, ListCommits { run, limit, reverted }: ListCommits) -> fault::Result<CommitLog> {

@@ -1,6 +1,7 @@
 //! Plugins: lists, projects, builds, installations and removals; inspections, checks and calls of one component.
 
 use super::words;
+use crate::rehearsals::RehearsalReport;
 use longhaul_config::asks::{RequestedDirectory, RequestedGrants};
 use longhaul_core::LimitHit;
 use longhaul_core::event::Event;
@@ -339,6 +340,9 @@ pub struct PluginInstallation {
     pub changes: PluginChangesView,
     /// The warnings for the person who agreed.
     pub notes: Vec<String>,
+    /// The rehearsal of the live runs of a server on it; null: there are none, or it was not asked for.
+    #[serde(default)]
+    pub rehearsal: Option<RehearsalReport>,
 }
 
 /// A removal of versions of a plugin.

@@ -182,14 +182,13 @@ fn pins_here(
     directory: &Path,
     batch: &mut Batch,
 ) -> fault::Result<PinnedPlugins> {
-    let known: BTreeMap<Digest, PinnedPlugin> = record::records(&*host.store)?
-        .into_iter()
-        .flat_map(|record| record.pins.into_values().map(|pin| (pin.digest, pin)))
-        .collect();
+    let all = record::records(&*host.store)?.into_iter().flat_map(|record| record.pins.into_values());
+    let all = all.flat_map(|mut pin| std::mem::take(&mut pin.earlier).into_iter().chain([pin]));
+    let known: BTreeMap<Digest, PinnedPlugin> = all.map(|pin| (pin.digest, pin)).collect();
     let mut pins = PinnedPlugins::new();
     for (table, pin) in &record.pins {
         let wanted = if table == PYTHON_CHECKS { Some("python") } else { config.part(table).map(|it| &*it.plugin) };
-        let (name, digest) = (&pin.plugin, pin.digest.short());
+        let name = &pin.plugin;
         if wanted != Some(name) {
             let (wanted, name) = (wanted.unwrap_or("nothing"), printable(name, SAID_BYTES_MAX));
             bail!(
@@ -197,22 +196,42 @@ fn pins_here(
                  began with, or if that one may play the part, write under [{table}]: plugin = \"{name}\""
             );
         }
-        if let Some(known) = known.get(&pin.digest).filter(|known| known.plugin == *name)
-            && host.store.blob(&pin.digest)?.is_some()
-        {
-            pins.insert(table.clone(), known.clone());
-            continue;
-        }
-        let missing = || format!("[{table}] is plugin `{name}` with digest {digest}, which is not here; install it");
-        let found = plugins::read(name, Some(directory), &host.home, &host.engine).with_context(missing)?;
-        if Digest::of(&found.bytes) != pin.digest {
-            bail!("{}", missing());
-        }
-        let PluginManifest { asks, world, .. } = found.manifest.unwrap_or_default();
-        batch.blob(found.bytes);
-        pins.insert(table.clone(), PinnedPlugin { asks, world, ..pin.clone() });
+        let mut here = |pin: &PinnedPlugin, name: &str| pin_here(host, &known, table, pin, name, directory, batch);
+        let mut found = here(pin, name)?;
+        // A version that is not the newest one any more is found by its digest.
+        let of_digest = |earlier: &PinnedPlugin| here(earlier, &format!("{name}@sha256:{}", earlier.digest));
+        found.earlier = pin.earlier.iter().map(of_digest).collect::<fault::Result<_>>()?;
+        found.proved.clone_from(&pin.proved);
+        pins.insert(table.clone(), found);
     }
     Ok(pins)
+}
+
+/// One pin with the grant requests of the same bytes as they are here. `name` leads to the installed ones.
+fn pin_here(
+    host: &PluginHost,
+    known: &BTreeMap<Digest, PinnedPlugin>,
+    table: &str,
+    pin: &PinnedPlugin,
+    name: &str,
+    directory: &Path,
+    batch: &mut Batch,
+) -> fault::Result<PinnedPlugin> {
+    let (earlier, proved) = (Vec::new(), BTreeMap::new());
+    if let Some(known) = known.get(&pin.digest).filter(|known| known.plugin == pin.plugin)
+        && host.store.blob(&pin.digest)?.is_some()
+    {
+        return Ok(PinnedPlugin { earlier, proved, ..known.clone() });
+    }
+    let (plugin, digest) = (&pin.plugin, pin.digest.short());
+    let missing = || format!("[{table}] is plugin `{plugin}` with digest {digest}, which is not here; install it");
+    let found = plugins::read(name, Some(directory), &host.home, &host.engine).with_context(missing)?;
+    if Digest::of(&found.bytes) != pin.digest {
+        bail!("{}", missing());
+    }
+    let PluginManifest { asks, world, .. } = found.manifest.unwrap_or_default();
+    batch.blob(found.bytes);
+    Ok(PinnedPlugin { asks, world, earlier, proved, ..pin.clone() })
 }
 
 fn write_trees(home: &Home, snapshot: &Snapshot) -> fault::Result<()> {

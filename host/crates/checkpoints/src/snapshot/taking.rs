@@ -41,7 +41,9 @@ pub fn take(host: &PluginHost, stored: &StoredRun, named: &Named) -> fault::Resu
     }
     let plugins: BTreeMap<String, Digest> =
         record.pins.iter().map(|(table, pin)| (table.clone(), pin.digest)).collect();
-    let content = content_of(store, run, plugins.values().copied().collect(), bytes)?;
+    // Bytes of plugins are brought by whoever imports it, those from before a move, too.
+    let earlier = record.pins.values().flat_map(|pin| pin.earlier.iter().map(|earlier| earlier.digest));
+    let content = content_of(store, run, plugins.values().copied().chain(earlier).collect(), bytes)?;
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
     // A run that never began work has none.
     let beside = if host.home.tree(run).is_dir() { host.home.trees_beside(run)? } else { Vec::new() };

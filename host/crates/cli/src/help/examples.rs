@@ -57,6 +57,8 @@ const EXAMPLES: &[Entry] = &[
     ("compare", ["longhaul compare r-1c0d7e r-93f0a2", "longhaul compare r-1c0d7e r-93f0a2 r-5be041 --html runs.html"]),
     ("journal", ["longhaul journal", "longhaul journal --invocation f-login/1/generate"]),
     ("replay", ["longhaul replay", "longhaul replay r-1c0d7e --invocation f-login/1/generate"]),
+    ("rehearse", ["longhaul rehearse --plugin ./coder.wasm --live", "longhaul rehearse --plugin coder@2.0.0 r-1c0d7e"]),
+    ("move", ["longhaul move r-1c0d7e --plugin coder@2.0.0", "longhaul move --plugin coder --yes"]),
     ("features", ["longhaul features", "longhaul features --checks"]),
     ("features list", ["longhaul features list", "longhaul features r-1c0d7e list"]),
     ("features waves", ["longhaul features waves", "longhaul features waves --json"]),

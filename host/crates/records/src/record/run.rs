@@ -1,6 +1,7 @@
 //! The record of a run's start, and the configuration of its work.
 //!
-//! A record is written once and never changed. Its later changes are in the run's state.
+//! A record is written once. Only a move of the run to other bytes of a plugin changes it, and only its pins; all other
+//! changes are in the run's state.
 
 use crate::pins::PinnedPlugins;
 use longhaul_config::{Config, FILE};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The record of a run's start. Written once.
+/// The record of a run's start, with the plugins that it has now.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
     /// The id of the run.
@@ -121,5 +122,10 @@ impl RunRecord {
     /// Writes the record.
     pub fn insert(&self, batch: Batch) -> fault::Result<Batch> {
         Ok(batch.insert(Table::Runs, Self::key(&self.run), serde_json::to_vec(self)?))
+    }
+
+    /// Writes the record with other pins, if the stored one is still `before`, the bytes that the caller read.
+    pub fn replace_pins(&self, batch: Batch, before: &[u8]) -> fault::Result<Batch> {
+        Ok(batch.replace(Table::Runs, Self::key(&self.run), Some(before), serde_json::to_vec(self)?))
     }
 }

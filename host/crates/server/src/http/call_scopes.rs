@@ -152,6 +152,7 @@ const RULES: &[(&str, CallRule)] = &[
     ("answer_run", Needs(Run)),
     ("take_back_answer", Needs(Run)),
     ("revert_run", Needs(Run)),
+    ("move_run", Needs(Run)),
     ("commit_log", Needs(Read)),
     ("commit_diff", Needs(Read)),
     ("compare_runs", Needs(Read)),
@@ -166,6 +167,7 @@ const RULES: &[(&str, CallRule)] = &[
     ("invocations", Needs(Read)),
     ("journal_entries", Needs(Read)),
     ("replay", Needs(Run)),
+    ("rehearse_runs", Needs(Run)),
     ("events", Needs(Read)),
     ("carried_invocations", Needs(Read)),
 ];

@@ -7,7 +7,7 @@
 use super::reply::json;
 use super::routes::{
     agents, approvals, archive, calls, commits, comparison, events, exec, exports, features, graphs, journal,
-    knowledge, plugins, projects, reports, resources, runs, schedules, server, workers,
+    knowledge, plugins, projects, rehearsals, reports, resources, runs, schedules, server, workers,
 };
 use super::scopes::{self, OperationScopes};
 use super::state::SharedState;
@@ -61,6 +61,7 @@ fn operations() -> Operations {
         .needs(Run, routes!(runs::abandon))
         .needs(Run, routes!(archive::archive))
         .needs(Run, routes!(archive::unarchive))
+        .needs(Run, routes!(rehearsals::move_run))
         .needs(Run, routes!(runs::steer))
         .needs(Run, routes!(runs::answer))
         .needs(Run, routes!(runs::recheck))
@@ -77,6 +78,7 @@ fn operations() -> Operations {
         .needs(Read, routes!(journal::list))
         .needs(Read, routes!(journal::entries))
         .needs(Run, routes!(journal::replay))
+        .needs(Run, routes!(rehearsals::rehearse))
         .needs(Read, routes!(events::page))
         .needs(Read, routes!(events::stream))
         .needs(Read, routes!(events::stream_all))

@@ -19,6 +19,7 @@ pub mod journal;
 pub mod knowledge;
 pub mod plugins;
 pub mod projects;
+pub mod rehearsals;
 pub mod reports;
 pub mod resources;
 pub mod runs;
