@@ -27,6 +27,7 @@
 //! | `proposals.rs` | proposals of agents, and their acceptance or rejection |
 //! | `mcp.rs` | descriptions of MCP servers, which people accept |
 //! | `replay.rs` | replays of invocations |
+//! | `recordings.rs` | recordings of invocations for tests |
 //! | `resources.rs` | the resource usage of the machine |
 //! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs, for a collector |
 //! | `metrics.rs` | metrics for Prometheus |
@@ -80,6 +81,7 @@ mod projects;
 mod proposals;
 mod query;
 mod recheck;
+mod recordings;
 mod remote_runs;
 mod replay;
 mod reread;

@@ -81,7 +81,24 @@ pub async fn one(
             "`{invocation}` has not finished, so there is nothing to compare with; resume the run first"
         )));
     };
-    run_again(host, record, invocation, &finished, with, watch).await
+    let mut replayed = run_again(host, record, invocation, &finished, with, watch).await?;
+    if with.is_none() && replayed.same && replayed.fuel.0 != replayed.fuel.1 {
+        replayed.same = false;
+        replayed.difference =
+            Some(format!("the fuel differs: {} was recorded, {} was used", replayed.fuel.0, replayed.fuel.1));
+    }
+    Ok(replayed)
+}
+
+/// The difference of the calls and the result of a finished invocation from its journal. The fuel is not compared.
+pub async fn difference_of(
+    host: &Arc<PluginHost>,
+    record: &RunRecord,
+    invocation: InvocationId,
+    finished: &Finished,
+    watch: Arc<dyn Watch>,
+) -> fault::Result<Option<String>> {
+    Ok(run_again(host, record, invocation, finished, None, watch).await?.difference)
 }
 
 /// Hears what was said in an invocation that has not ended, up to where its journal ends.
@@ -128,13 +145,7 @@ async fn run_again(
         .or_internal(|| "the journal is gone")?;
     let mut setup = setup(host, record, &recorder, limits, finished);
     setup.services.watch = watch;
-    let mut replayed = compare(&plugin, setup, &recorder, &began, finished, &input).await?;
-    if with.is_none() && replayed.same && replayed.fuel.0 != replayed.fuel.1 {
-        replayed.same = false;
-        replayed.difference =
-            Some(format!("the fuel differs: {} was recorded, {} was used", replayed.fuel.0, replayed.fuel.1));
-    }
-    Ok(replayed)
+    compare(&plugin, setup, &recorder, &began, finished, &input).await
 }
 
 /// A replay sends no request: models, tools and checks are answered from the journal or not at all.

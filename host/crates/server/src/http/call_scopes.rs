@@ -164,6 +164,7 @@ const RULES: &[(&str, CallRule)] = &[
     ("reject_proposal", Needs(Run)),
     ("invocations", Needs(Read)),
     ("journal_entries", Needs(Read)),
+    ("record_invocation", Needs(Read)),
     ("replay", Needs(Run)),
     ("events", Needs(Read)),
     ("carried_invocations", Needs(Read)),
