@@ -62,6 +62,7 @@ mod plugin;
 mod project;
 mod ps;
 mod runtimes;
+mod scenario;
 mod schema;
 mod secrets;
 mod serve;
