@@ -20,5 +20,6 @@ mod project;
 mod report;
 mod revert;
 mod rubric;
+mod scenario_record;
 mod vision;
 mod watch;
