@@ -1,7 +1,7 @@
 //! `longhaul scenario`: makes tests of plugins from recorded runs.
 //!
-//! An invocation of a run becomes a folder that `longhaul plugin test` runs: what the plugin was told, the answers to its
-//! calls, and the calls that are expected. Personal data and keys are replaced by rule before anything is written.
+//! An invocation of a run becomes a folder that `longhaul plugin test` runs: what the plugin was told, the answers to
+//! its calls, and the calls that are expected. Personal data and keys are replaced by rule before anything is written.
 
 mod folders;
 mod replace;
@@ -34,8 +34,8 @@ const SECRETS: &str = "text with a secret";
 
 #[derive(Subcommand, Debug)]
 pub enum ScenarioCommand {
-    /// Record the invocations of a run as scenarios, which `longhaul plugin test` runs. Secrets, keys, e-mail addresses,
-    /// IP addresses and names of users are replaced.
+    /// Record the invocations of a run as scenarios, which `longhaul plugin test` runs. Secrets, keys, e-mail
+    /// addresses, IP addresses and names of users are replaced.
     Record(RecordArgs),
 }
 

@@ -43,9 +43,9 @@ const HOME: &str = r"(?:/home/|/Users/|\\Users\\)(?<value>[A-Za-z0-9](?:[A-Za-z0
 const FOR_DOCUMENTS: [&str; 6] = ["example.com", "example.org", "example.net", "example", "test", "invalid"];
 
 /// Names of users that are words of many texts.
-const COMMON: [&str; 18] = [
-    "admin", "build", "builder", "code", "data", "debian", "default", "guest", "home", "main", "node", "public",
-    "root", "runner", "shared", "test", "ubuntu", "user",
+const COMMON: [&str; 20] = [
+    "admin", "build", "builder", "code", "data", "debian", "default", "guest", "home", "longhaul", "main", "nobody",
+    "node", "public", "root", "runner", "shared", "test", "ubuntu", "user",
 ];
 
 /// The shortest name of a user that is replaced outside of a path. Shorter ones are parts of other words too often.
