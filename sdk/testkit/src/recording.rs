@@ -1,7 +1,7 @@
 //! A recorded invocation as the folder of a scenario.
 //!
-//! Everything is written here and read by `scenario.rs`, so that there is one format. Nothing is replaced and no file is
-//! touched here: the caller hands over what may be written, and gets texts.
+//! Everything is written here and read by `scenario.rs`, so that there is one format. Nothing is replaced and no file
+//! is touched here: the caller hands over what may be written, and gets texts.
 
 use crate::arguments::in_full;
 use crate::call::Call;

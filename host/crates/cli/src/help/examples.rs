@@ -261,7 +261,7 @@ const EXAMPLES: &[Entry] = &[
         "scenario record",
         [
             "longhaul scenario record -o recorded",
-            "longhaul scenario record r-1c0d7e -i f-sum/1/generate --at 3..9 -o recorded --replace 'ACME-[0-9]+=ACME-1'",
+            "longhaul scenario record r-1c0d7e -i f-sum/1/generate --at 3..9 -o part --replace 'ACME-[0-9]+=ACME'",
         ],
     ),
     ("schema", ["longhaul schema", "longhaul schema longhaul.toml"]),
