@@ -22,5 +22,6 @@ mod rehearse;
 mod report;
 mod revert;
 mod rubric;
+mod scenario_record;
 mod vision;
 mod watch;

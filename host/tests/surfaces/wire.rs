@@ -21,6 +21,7 @@ const NOT_COMPARED: &[(&str, &str)] = &[
     ("/api/v1/events/stream", "is a stream"),
     ("/api/v1/runs/{run}/events/stream", "is a stream"),
     ("/api/v1/graphs/{graph}/output", "is a stream"),
+    ("/api/v1/runs/{run}/journal/recording", "is what `scenario record` makes files of"),
     ("/api/v1/runs/{run}/trajectories/export", "is lines of JSON, which `trajectories export` writes to a file"),
 ];
 

@@ -1,14 +1,17 @@
 //! The journal of one call, kept in memory: requests and their answers, in order, which a test can read.
 //!
-//! A guest that sleeps does not make a test wait: the clock is moved to the end of the sleep.
+//! A guest that sleeps does not make a test wait: the clock is moved to the end of the sleep. Where the scenario has
+//! recorded answers, they are given here, at their times; a call without one goes on to the script.
 
 use crate::clock::HandClock;
 use crate::done::Made;
+use crate::recorded::{AnswerQueue, RecordedAnswer, RecordedPart, about};
 use crate::store::MemoryStore;
 use longhaul_core::journal::{Began, CallVerdict, EffectQuestion, EntryHandle, Journal, JournalError, NewCall};
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::{Digest, InvocationId, Limits};
-use longhaul_journal::{Opened, Recorder};
+use longhaul_journal::{AskedCalls, Opened, Recorder};
+use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The entry with which a pure guest begins to sleep; its summary is `until MS`.
@@ -19,7 +22,12 @@ pub(crate) struct Listening {
     /// The store for everything that is kept beside an answer: the journal's own store ends with the call.
     kept: Arc<dyn Store>,
     clock: Arc<HandClock>,
+    /// The arguments of the calls, which the journal gets as digests.
+    asked: Arc<AskedCalls>,
     made: Mutex<Vec<Made>>,
+    answers: Option<Mutex<AnswerQueue>>,
+    /// The last entry; none: there is no such limit.
+    entries_max: Option<usize>,
 }
 
 impl Listening {
@@ -29,10 +37,17 @@ impl Listening {
         clock: Arc<HandClock>,
         kept: Arc<dyn Store>,
         limits: &Limits,
+        asked: Arc<AskedCalls>,
+        recorded: Option<&RecordedPart>,
     ) -> Result<Self, JournalError> {
         let store = Arc::new(MemoryStore::new());
+        let answers = recorded.map(|part| Mutex::new(AnswerQueue::new(Arc::clone(&part.answers))));
+        let to = recorded.and_then(|part| part.table.to);
+        let entries_max = to.map(|to| usize::try_from(to).unwrap_or(usize::MAX));
         match Recorder::open(store, clock.clone(), invocation.clone(), began, limits)? {
-            Opened::Running(recorder) => Ok(Self { recorder, kept, clock, made: Mutex::default() }),
+            Opened::Running(recorder) => {
+                Ok(Self { recorder, kept, clock, asked, made: Mutex::default(), answers, entries_max })
+            }
             // The store is new, so there is nothing that could have ended.
             Opened::Finished { .. } => Err(JournalError::ReplayOnly(invocation)),
         }
@@ -45,22 +60,51 @@ impl Listening {
     fn lock(&self) -> MutexGuard<'_, Vec<Made>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The recorded answers that are left; none: the scenario has no recording.
+    fn answers(&self) -> Option<MutexGuard<'_, AnswerQueue>> {
+        self.answers.as_ref().map(|answers| answers.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes a call, and gets its recorded answer.
+    fn note(&self, call: &NewCall) -> Option<RecordedAnswer> {
+        let in_full = self.asked.latest().filter(|asked| asked.name == call.name).map(|asked| asked.arguments);
+        let in_full = in_full.unwrap_or(Value::Null);
+        let answer = self.answers().and_then(|mut answers| answers.take(call.name, &about(call.name, &in_full)));
+        self.lock().push(Made {
+            name: call.name.to_owned(),
+            summary: call.summary.clone(),
+            arguments: call.arguments,
+            in_full,
+            fuel_used: call.fuel_used,
+            answer: None,
+        });
+        answer
+    }
 }
 
 #[async_trait::async_trait]
 impl Journal for Listening {
     async fn ask(&self, call: NewCall) -> Result<CallVerdict, JournalError> {
-        self.lock().push(Made {
-            name: call.name.to_owned(),
-            summary: call.summary.clone(),
-            arguments: call.arguments,
-            fuel_used: call.fuel_used,
-            answer: None,
-        });
+        if self.entries_max.is_some_and(|max| self.lock().len() >= max) {
+            return Err(JournalError::ReplayOnly(self.recorder.invocation().clone()));
+        }
+        let recorded = self.note(&call);
+        if let Some(answer) = &recorded {
+            self.clock.move_to(answer.asked_ms);
+        }
         if let Some(until) = call.summary.strip_prefix("until ").filter(|_| call.name == SLEEP) {
             self.clock.move_to(until.parse().unwrap_or_default());
         }
-        self.recorder.ask(call).await
+        match (self.recorder.ask(call).await?, recorded) {
+            (CallVerdict::Go(handle), Some(recorded)) => {
+                self.clock.move_to(recorded.answered_ms);
+                let answer = recorded.answer.to_string();
+                self.answer_with(handle, answer.clone(), Batch::new()).await?;
+                Ok(CallVerdict::Answered(answer))
+            }
+            (verdict, _) => Ok(verdict),
+        }
     }
 
     async fn prepared(&self, handle: &EntryHandle, prepared: String) -> Result<(), JournalError> {
@@ -87,10 +131,13 @@ impl Journal for Listening {
     }
 
     fn is_replaying(&self) -> bool {
-        self.recorder.is_replaying()
+        self.upcoming().is_some()
     }
 
     fn upcoming(&self) -> Option<(String, Digest)> {
-        self.recorder.upcoming()
+        match self.answers() {
+            Some(answers) => answers.upcoming(),
+            None => self.recorder.upcoming(),
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::clock::HandClock;
 use crate::done::Done;
 use crate::error::KitError;
 use crate::journal::Listening;
+use crate::recorded::RecordedPart;
 use crate::script::Script;
 use crate::scripted::Scripted;
 use crate::shown;
@@ -23,6 +24,7 @@ use longhaul_core::store::Store;
 use longhaul_core::tool::ToolError;
 use longhaul_core::{Clock as _, Digest, InvocationId, Limits};
 use longhaul_engine::{CallError, Called, Cancel, Inspection, MemorySpace, Plugin, Role, ToolAttempt};
+use longhaul_journal::AskedCalls;
 use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -46,6 +48,7 @@ pub struct Scene {
     directories: Vec<DirectoryGrant>,
     hosts: Vec<HostPattern>,
     seed: [u8; 32],
+    recorded: Option<RecordedPart>,
 }
 
 impl Scene {
@@ -63,6 +66,7 @@ impl Scene {
             settings: json!({}),
             directories: Vec::new(),
             hosts: Vec::new(),
+            recorded: None,
         }
     }
 
@@ -119,6 +123,18 @@ impl Scene {
     #[must_use]
     pub fn with_seed(self, seed: [u8; 32]) -> Self {
         Self { seed, ..self }
+    }
+
+    /// Takes recorded answers, with the seed, the grants and the rules of contexts that they were given by.
+    #[must_use]
+    pub(crate) fn recorded(self, recorded: RecordedPart) -> Self {
+        let seed = recorded.table.seed.map_or(self.seed, |seed| *seed.as_bytes());
+        Self { seed, recorded: Some(recorded), ..self }
+    }
+
+    /// The digest of the plugin's component.
+    pub(crate) fn component(&self) -> Digest {
+        self.plugin.digest()
     }
 
     /// Makes the store empty and the script's answers unused.
@@ -201,11 +217,12 @@ impl Scene {
             return Err(KitError::WrongExport { plugin, role: self.role().name(), export: export.to_owned(), exports });
         }
         let start = Instant::now();
-        let journal = match self.role().is_pure().then(|| self.journal(export)).transpose() {
+        let asked = Arc::new(AskedCalls::default());
+        let journal = match self.role().is_pure().then(|| self.journal(export, &asked)).transpose() {
             Ok(journal) => journal.map(Arc::new),
             Err(error) => return Ok(not_started(export, CallError::Journal(error))),
         };
-        let setup = self.setup(journal.clone().map(|journal| journal as Arc<dyn Journal>));
+        let setup = self.setup(journal.clone().map(|journal| journal as Arc<dyn Journal>), asked);
         let mut done = self.perform(call.with_settings(&self.settings), setup, cancel).await;
         done.wall = start.elapsed();
         done.calls = journal.map(|journal| journal.made()).unwrap_or_default();
@@ -274,7 +291,7 @@ impl Scene {
         MemorySpace { namespace, settings: &self.settings }
     }
 
-    fn journal(&self, export: &str) -> Result<Listening, JournalError> {
+    fn journal(&self, export: &str, asked: &Arc<AskedCalls>) -> Result<Listening, JournalError> {
         let began = Began {
             plugin: self.plugin.name().to_owned(),
             table: self.table(),
@@ -283,11 +300,13 @@ impl Scene {
             input: Digest::of(b""),
             seed: self.seed,
             fingerprint: self.fingerprint.clone(),
-            context: Some(self.pinned_context()),
+            context: self.pinned_context(),
             told: None,
             at_ms: self.clock.now_ms(),
         };
-        Listening::begin(self.invocation(), began, Arc::clone(&self.clock), Arc::clone(&self.store), &self.limits)
+        let (clock, store) = (Arc::clone(&self.clock), Arc::clone(&self.store));
+        let recorded = self.recorded.as_ref();
+        Listening::begin(self.invocation(), began, clock, store, &self.limits, Arc::clone(asked), recorded)
     }
 
     /// The same for every call: what belongs to one run is there in its next invocation.
@@ -295,7 +314,7 @@ impl Scene {
         InvocationId::from_text(format!("r-{PROJECT}/{}", self.plugin.name()))
     }
 
-    fn setup(&self, journal: Option<Arc<dyn Journal>>) -> InvocationSetup {
+    fn setup(&self, journal: Option<Arc<dyn Journal>>, asked: Arc<AskedCalls>) -> InvocationSetup {
         let plugin = self.table();
         let scripted = Arc::new(self.scripted.clone());
         let script = self.scripted.script();
@@ -315,44 +334,62 @@ impl Scene {
                 store: Arc::clone(&self.store),
                 memory: Arc::new(Embedded::new(Arc::clone(&self.store), self.clock.clone())),
                 clock: self.clock.clone(),
-                watch: scripted.clone(),
+                watch: asked,
                 exchange: (!script.http.is_empty()).then_some(scripted as Arc<dyn Exchange>),
             },
             journal,
             seed: self.seed,
-            context: self.role().is_pure().then(|| self.pinned_context()),
+            context: self.pinned_context().filter(|_| self.role().is_pure()),
             console: None,
             placeholders: Arc::default(),
             told: None,
         }
     }
 
-    fn pinned_context(&self) -> PinnedContext {
+    /// The rules that trim conversations; none: never.
+    fn pinned_context(&self) -> Option<PinnedContext> {
+        if let Some(recorded) = &self.recorded {
+            return recorded.table.context.clone();
+        }
         let script = self.scripted.script();
         let windows = script.model_names.iter().map(|name| (name.clone(), script.context_tokens_max));
-        PinnedContext::new(self.context.clone(), windows)
+        Some(PinnedContext::new(self.context.clone(), windows))
     }
 
     fn table(&self) -> String {
         format!("{}s.{}", self.role().name(), self.plugin.name())
     }
 
-    /// Grants everything that is scripted.
+    /// Grants everything that is scripted, and what was granted when it was recorded.
     fn grants(&self, table: String) -> Grants {
         let script = self.scripted.script();
-        let mut agents: Vec<String> = script.agents.iter().map(|answer| answer.agent.clone()).collect();
+        let recorded = self.recorded.as_ref().map(|part| &part.table);
+        let agents = script.agents.iter().map(|answer| &answer.agent);
+        let mut agents = granted(agents.chain(recorded.into_iter().flat_map(|table| &table.agents)));
         agents.sort_unstable();
-        agents.dedup();
+        let tools = script.tools.iter().map(|tool| &tool.id);
+        let tools = granted(recorded.into_iter().flat_map(|table| &table.tools).chain(tools));
         let acts = !self.role().is_pure();
         Grants {
             table,
             directories: if acts { self.directories.clone() } else { Vec::new() },
             hosts: if acts { self.hosts.iter().cloned().chain(script.http_hosts()).collect() } else { Vec::new() },
-            tools: script.tools.iter().map(|tool| tool.id.clone()).collect(),
+            tools,
             agents,
             models: script.model_names.clone(),
         }
     }
+}
+
+/// Each name once, at its first place.
+fn granted<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut granted: Vec<String> = Vec::new();
+    for name in names {
+        if !granted.contains(name) {
+            granted.push(name.clone());
+        }
+    }
+    granted
 }
 
 /// 32 bytes of a number.

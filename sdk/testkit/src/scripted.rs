@@ -3,7 +3,7 @@
 use crate::script::{Answer, HttpAnswer, ModelAnswer, Script, ScriptedCheck, ScriptedFunction};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use longhaul_capabilities::{Exchange, Models, Watch};
+use longhaul_capabilities::{Exchange, Models};
 use longhaul_core::event::WorkUsage;
 use longhaul_core::memory::Trust;
 use longhaul_core::model::{
@@ -122,10 +122,6 @@ fn unanswered(text: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(text.to_owned()));
     *response.status_mut() = StatusCode::BAD_GATEWAY;
     response
-}
-
-impl Watch for Scripted {
-    fn heard(&self, _invocation: &InvocationId, _text: &str) {}
 }
 
 #[async_trait::async_trait]

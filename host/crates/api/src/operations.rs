@@ -38,8 +38,8 @@ use crate::graphs::{
     PatchStep, RemoveGraph, RunGraph, ShowGraph, ShowHistory,
 };
 use crate::journal::{
-    InvocationEntries, InvocationList, ListCarried, ListEntries, ListEvents, ListInvocations, ReplayInvocations,
-    ReplayOutcome,
+    InvocationEntries, InvocationList, ListCarried, ListEntries, ListEvents, ListInvocations, RecordInvocation,
+    RecordedInvocation, ReplayInvocations, ReplayOutcome,
 };
 use crate::memory::{ForgetMemory, ListMemory, MemoryItem, PromoteMemory, SearchMemory, ShowMemory};
 use crate::projects::{
@@ -599,6 +599,8 @@ operations! {
         fn invocations(ListInvocations) -> InvocationList, Look;
         /// The entries of one invocation.
         fn journal_entries(ListEntries) -> InvocationEntries, Look;
+        /// The calls of an invocation with their arguments and answers, for a test. It is replayed to learn them.
+        fn record_invocation(RecordInvocation) -> RecordedInvocation, Repeat;
         /// Run finished invocations again from their journals, and compare the results.
         fn replay(ReplayInvocations) -> ReplayOutcome, Repeat, paths ReplayInvocations::paths;
         /// Replay runs, also those that have not ended, on other bytes, settings or this version, and compare.

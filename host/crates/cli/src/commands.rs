@@ -7,8 +7,8 @@ use super::arguments::{FormArg, ModelArgs, RunArg};
 use super::{
     agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, decisions, diff, do_prompt,
     doctor, exec, features, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin, project, ps,
-    rehearse, report, revert, runs, runtimes, schedule, schema, secrets, serve, skill, store, token, trajectories,
-    trust,
+    rehearse, report, revert, runs, runtimes, scenario, schedule, schema, secrets, serve, skill, store, token,
+    trajectories, trust,
 };
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -255,6 +255,11 @@ pub(super) enum Command {
     Plugin {
         #[command(subcommand)]
         command: plugin::PluginCommand,
+    },
+    /// Make tests of plugins from recorded runs.
+    Scenario {
+        #[command(subcommand)]
+        command: scenario::ScenarioCommand,
     },
     /// Print the JSON Schema of a configuration file, for editors: longhaul.toml, server.toml, resources.toml or
     /// plugin.toml.

@@ -64,6 +64,7 @@ mod plugin;
 mod project;
 mod ps;
 mod runtimes;
+mod scenario;
 mod schema;
 mod secrets;
 mod serve;

@@ -137,6 +137,7 @@ fn work_here(command: &Command) -> Option<&'static str> {
         | Command::Schedule { .. }
         | Command::Memory { .. }
         | Command::Trajectories { .. }
+        | Command::Scenario { .. }
         | Command::Token { .. } => None,
     }
 }

@@ -32,6 +32,13 @@ pub trait Watch: Send + Sync {
 
     /// A conversation has an update, counted from 0; also when a journal caused it.
     fn said(&self, _conversation: usize, _said: ConversationUpdate<'_>) {}
+
+    /// A conversation, counted from 0, asks a model; also when a journal has the reply. The next call of
+    /// `conversation.complete` is this request.
+    fn requested(&self, _conversation: usize, _request: &ModelRequest) {}
+
+    /// An import is called, with its arguments as JSON; also when a journal has the answer.
+    fn called(&self, _name: &str, _arguments: &[u8]) {}
 }
 
 /// The whole content of a step.

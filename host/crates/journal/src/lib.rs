@@ -7,6 +7,7 @@
 //! This crate executes nothing and never decides that an effect happened: an unknown outcome is resolved by a person or
 //! by `verify`. `record.rs` describes the records.
 
+mod asked;
 mod decide;
 mod disown;
 mod list;
@@ -15,6 +16,7 @@ mod messages;
 mod record;
 mod recorder;
 
+pub use asked::{AskedCall, AskedCalls};
 pub use disown::disowned;
 pub use list::{ResolveError, began, children, entries, finished, resolution, unresolved};
 pub use recorder::{Opened, Recorder};

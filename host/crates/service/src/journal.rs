@@ -2,8 +2,8 @@
 
 use super::{Service, ServiceOperations, replay};
 use longhaul_api::journal::{
-    InvocationEntries, InvocationList, ListCarried, ListEntries, ListEvents, ListInvocations, ReplayInvocations,
-    ReplayOutcome,
+    InvocationEntries, InvocationList, ListCarried, ListEntries, ListEvents, ListInvocations, RecordInvocation,
+    RecordedInvocation, ReplayInvocations, ReplayOutcome,
 };
 use longhaul_api::operations::JournalOperations;
 use longhaul_api::rehearsals::{RehearsalReport, RehearseRuns};
@@ -37,6 +37,10 @@ impl JournalOperations for ServiceOperations<'_> {
         let entries = longhaul_journal::entries(store, &invocation, after, PAGE + 1)?;
         let finished = longhaul_journal::finished(store, &invocation)?;
         Ok(InvocationEntries { invocation, entries, finished })
+    }
+
+    async fn record_invocation(&self, request: RecordInvocation) -> fault::Result<RecordedInvocation> {
+        self.0.recorded(request).await
     }
 
     async fn replay(&self, request: ReplayInvocations) -> fault::Result<ReplayOutcome> {
@@ -105,7 +109,7 @@ impl Service {
     }
 }
 
-fn full_name(run: &RunId, named: &str) -> InvocationId {
+pub(super) fn full_name(run: &RunId, named: &str) -> InvocationId {
     let prefix = format!("{run}/");
     if named.starts_with(&prefix) { InvocationId::from_text(named) } else { InvocationId::of_action(run, named) }
 }

@@ -29,6 +29,7 @@
 //! | `replay.rs` | replays of invocations |
 //! | `rehearse.rs`, `requests.rs` | replays of runs on other bytes, and the requests at which they differ |
 //! | `move_run.rs` | moves of runs to other bytes of a plugin |
+//! | `recordings.rs` | recordings of invocations for tests |
 //! | `resources.rs` | the resource usage of the machine |
 //! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs, for a collector |
 //! | `metrics.rs` | metrics for Prometheus |
@@ -85,6 +86,7 @@ mod projects;
 mod proposals;
 mod query;
 mod recheck;
+mod recordings;
 mod rehearse;
 mod remote_runs;
 mod replay;

@@ -258,8 +258,15 @@ const EXAMPLES: &[Entry] = &[
             "longhaul plugin run files call --input @call.json --dir .:/work",
         ],
     ),
-    ("plugin test", ["longhaul plugin test", "longhaul plugin test word-count --filter empty"]),
+    ("plugin test", ["longhaul plugin test word-count --filter empty", "longhaul plugin test recorded --update"]),
     ("plugin schema", ["longhaul plugin schema", "longhaul plugin schema --json"]),
+    (
+        "scenario record",
+        [
+            "longhaul scenario record -o recorded",
+            "longhaul scenario record r-1c0d7e -i f-sum/1/generate --at 3..9 -o part --replace 'ACME-[0-9]+=ACME'",
+        ],
+    ),
     ("schema", ["longhaul schema", "longhaul schema longhaul.toml"]),
     ("runtimes pull", ["longhaul runtimes pull", "longhaul runtimes pull python"]),
     ("runtimes list", ["longhaul runtimes list", "longhaul runtimes list --json"]),

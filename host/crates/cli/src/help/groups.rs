@@ -42,6 +42,7 @@ const GROUPS: [Group; 8] = [
         name: "Tools",
         commands: &["models", "plugin", "rehearse", "move", "conform", "mcp", "skill", "completions"],
     },
+    Group { name: "Tools", commands: &["models", "plugin", "scenario", "conform", "mcp", "skill", "completions"] },
     Group { name: "Security", commands: &["trust", "approvals", "secrets", "audit", "token"] },
     Group {
         name: "Operation",

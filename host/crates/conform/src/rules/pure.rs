@@ -93,7 +93,7 @@ mod tests {
     use longhaul_core::Digest;
     use longhaul_core::event::WorkUsage;
     use longhaul_testkit::Made;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use std::time::Duration;
 
     fn done() -> Done {
@@ -111,7 +111,7 @@ mod tests {
 
     fn made(name: &str) -> Made {
         let (name, summary) = (name.to_owned(), "once".to_owned());
-        Made { name, summary, arguments: Digest::of(b"{}"), fuel_used: 10, answer: None }
+        Made { name, summary, arguments: Digest::of(b"{}"), in_full: Value::Null, fuel_used: 10, answer: None }
     }
 
     /// Checks what the rule says of a call and a changed copy of it.

@@ -166,6 +166,7 @@ const RULES: &[(&str, CallRule)] = &[
     ("reject_proposal", Needs(Run)),
     ("invocations", Needs(Read)),
     ("journal_entries", Needs(Read)),
+    ("record_invocation", Needs(Read)),
     ("replay", Needs(Run)),
     ("rehearse_runs", Needs(Run)),
     ("events", Needs(Read)),

@@ -77,6 +77,7 @@ fn operations() -> Operations {
         .needs(Run, routes!(features::drop))
         .needs(Read, routes!(journal::list))
         .needs(Read, routes!(journal::entries))
+        .needs(Read, routes!(journal::recording))
         .needs(Run, routes!(journal::replay))
         .needs(Run, routes!(rehearsals::rehearse))
         .needs(Read, routes!(events::page))
