@@ -53,6 +53,16 @@ pub struct PointSummary {
     pub history: usize,
 }
 
+/// The report as `--json` prints it.
+#[derive(Serialize)]
+struct Published<'a> {
+    holds: bool,
+    verdict: String,
+    points: Vec<PointSummary>,
+    #[serde(flatten)]
+    report: &'a CrashReport,
+}
+
 /// The report.
 #[derive(Clone, Debug, Serialize)]
 pub struct CrashReport {
@@ -137,6 +147,12 @@ impl CrashReport {
             count(sum(|point| point.results), "differing result"),
             count(sum(|point| point.history), "differing commit"),
         )
+    }
+
+    /// The report for programs, with its verdict and its sums.
+    #[must_use]
+    pub fn published(&self) -> impl Serialize + '_ {
+        Published { holds: self.holds(), verdict: self.verdict(), points: self.points(), report: self }
     }
 
     /// The report for people, of many lines.
@@ -260,8 +276,9 @@ mod tests {
 
     #[test]
     fn a_report_is_json_with_a_row_for_each_kill() {
-        let json =
-            serde_json::to_value(report(vec![trial("work.end", 1, true, found(&["paid twice"]))])).expect("JSON");
+        let report = report(vec![trial("work.end", 1, true, found(&["paid twice"]))]);
+        let json = serde_json::to_value(report.published()).expect("JSON");
+        assert_eq!((&json["holds"], &json["points"][0]["kills"]), (&false.into(), &1.into()));
         assert_eq!(json["trials"][0]["at"]["point"], "work.end");
         assert_eq!(json["trials"][0]["duplicates"][0], "paid twice");
         assert_eq!(json["effects"]["requests_told_apart_by"], "whole");

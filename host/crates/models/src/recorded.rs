@@ -34,6 +34,9 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The end of each error about a request whose reply is not recorded.
+pub const RECORD_AGAIN: &str = "; record it again";
+
 /// The version that this file reads and writes.
 const VERSION: u32 = 1;
 
@@ -131,7 +134,7 @@ impl Recording {
                 "request {} has {asked} recorded replies in `{path}`{place} and was asked once more",
                 request.digest().short()
             );
-            return ModelError::Failed(format!("{text}; record it again"));
+            return ModelError::Failed(format!("{text}{RECORD_AGAIN}"));
         }
         let nearest = self
             .lines
@@ -144,7 +147,7 @@ impl Recording {
             Some((number, difference)) => format!("the nearest is line {number}: {difference}"),
         };
         ModelError::Failed(format!(
-            "request {} is not in the recording `{path}`{place}; {what}; record it again",
+            "request {} is not in the recording `{path}`{place}; {what}{RECORD_AGAIN}",
             request.digest().short()
         ))
     }

@@ -6,6 +6,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod basis;
+mod crashes;
 mod escape;
 mod formats;
 mod gather;
@@ -16,6 +17,7 @@ mod plot;
 mod published;
 mod shares;
 
+pub use crashes::crash_page;
 pub use formats::{ReportFormat, of};
 
 use basis::{Basis, RestsOn};

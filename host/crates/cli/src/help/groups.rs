@@ -27,7 +27,7 @@ const GROUPS: [Group; 8] = [
     },
     Group { name: "Asks", commands: &["ask", "exec", "graph", "runtimes", "packages"] },
     Group { name: "Agents", commands: &["agent", "schedule", "memory", "trajectories"] },
-    Group { name: "Tools", commands: &["models", "plugin", "conform", "mcp", "skill", "completions"] },
+    Group { name: "Tools", commands: &["models", "plugin", "conform", "crashtest", "mcp", "skill", "completions"] },
     Group { name: "Security", commands: &["trust", "approvals", "secrets", "audit", "token"] },
     Group {
         name: "Operation",
