@@ -3,12 +3,14 @@
 //! A guest that sleeps does not make a test wait: the clock is moved to the end of the sleep.
 
 use crate::clock::HandClock;
+use crate::cut::{Cutting, MadeCut};
 use crate::done::Made;
 use crate::store::MemoryStore;
 use longhaul_core::journal::{Began, CallVerdict, EffectQuestion, EntryHandle, Journal, JournalError, NewCall};
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::{Digest, InvocationId, Limits};
 use longhaul_journal::{Opened, Recorder};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The entry with which a pure guest begins to sleep; its summary is `until MS`.
@@ -16,30 +18,57 @@ const SLEEP: &str = "timer.sleep";
 
 pub(crate) struct Listening {
     recorder: Recorder,
-    /// The store for everything that is kept beside an answer: the journal's own store ends with the call.
+    /// The store for everything that is kept beside an answer: the journal's own store ends with the call and its
+    /// resumes.
     kept: Arc<dyn Store>,
     clock: Arc<HandClock>,
     made: Mutex<Vec<Made>>,
+    cutting: Mutex<Cutting>,
+}
+
+/// The stores of a journal.
+pub(crate) struct JournalStores {
+    /// Holds the journal.
+    pub(crate) journal: Arc<MemoryStore>,
+    /// Holds everything that is kept beside an answer.
+    pub(crate) kept: Arc<dyn Store>,
 }
 
 impl Listening {
+    /// Begins a journal, or goes on with the one that the store holds.
     pub(crate) fn begin(
         invocation: InvocationId,
         began: Began,
         clock: Arc<HandClock>,
-        kept: Arc<dyn Store>,
+        stores: JournalStores,
         limits: &Limits,
+        cutting: Cutting,
     ) -> Result<Self, JournalError> {
-        let store = Arc::new(MemoryStore::new());
-        match Recorder::open(store, clock.clone(), invocation.clone(), began, limits)? {
-            Opened::Running(recorder) => Ok(Self { recorder, kept, clock, made: Mutex::default() }),
-            // The store is new, so there is nothing that could have ended.
+        let JournalStores { journal, kept } = stores;
+        let cutting = Mutex::new(cutting);
+        match Recorder::open(journal, clock.clone(), invocation.clone(), began, limits)? {
+            Opened::Running(recorder) => Ok(Self { recorder, kept, clock, made: Mutex::default(), cutting }),
+            // Nothing here stores an end.
             Opened::Finished { .. } => Err(JournalError::ReplayOnly(invocation)),
         }
     }
 
     pub(crate) fn made(&self) -> Vec<Made> {
         self.lock().clone()
+    }
+
+    /// The cut, once it was made.
+    pub(crate) fn take_cut(&self) -> Option<MadeCut> {
+        self.cutting().take_made()
+    }
+
+    /// Entries whose effects were executed, and not answered from the journal.
+    pub(crate) fn executed(&self) -> BTreeSet<u32> {
+        self.cutting().executed()
+    }
+
+    fn cutting(&self) -> MutexGuard<'_, Cutting> {
+        self.cutting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Made>> {
@@ -50,6 +79,7 @@ impl Listening {
 #[async_trait::async_trait]
 impl Journal for Listening {
     async fn ask(&self, call: NewCall) -> Result<CallVerdict, JournalError> {
+        self.cutting().begins()?;
         self.lock().push(Made {
             name: call.name.to_owned(),
             summary: call.summary.clone(),
@@ -60,7 +90,13 @@ impl Journal for Listening {
         if let Some(until) = call.summary.strip_prefix("until ").filter(|_| call.name == SLEEP) {
             self.clock.move_to(until.parse().unwrap_or_default());
         }
-        self.recorder.ask(call).await
+        let verdict = self.recorder.ask(call).await?;
+        match &verdict {
+            CallVerdict::Go(handle) | CallVerdict::Verify(handle, _) => self.cutting().waits(handle, true),
+            CallVerdict::Happened(handle, _) | CallVerdict::Skipped(handle) => self.cutting().waits(handle, false),
+            CallVerdict::Answered(_) => {}
+        }
+        Ok(verdict)
     }
 
     async fn prepared(&self, handle: &EntryHandle, prepared: String) -> Result<(), JournalError> {
@@ -68,6 +104,8 @@ impl Journal for Listening {
     }
 
     async fn answer_with(&self, handle: EntryHandle, answer: String, also: Batch) -> Result<(), JournalError> {
+        self.cutting().answers(&handle, &answer)?;
+        let entry = handle.entry;
         if !also.is_empty() {
             self.kept.commit(also).await?;
         }
@@ -75,7 +113,9 @@ impl Journal for Listening {
         if let Some(made) = self.lock().get_mut((handle.entry as usize).wrapping_sub(1)) {
             made.answer = Some(answer.clone());
         }
-        self.recorder.answer(handle, answer).await
+        self.recorder.answer(handle, answer).await?;
+        self.cutting().answered(entry);
+        Ok(())
     }
 
     fn question(&self, handle: &EntryHandle, why: &str) -> EffectQuestion {

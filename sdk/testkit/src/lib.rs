@@ -28,6 +28,7 @@
 
 mod call;
 mod clock;
+mod cut;
 mod done;
 mod error;
 mod graphs;
@@ -42,10 +43,11 @@ mod store;
 
 pub use call::{Call, EXPORTS, exports_of};
 pub use clock::HandClock;
+pub use cut::JournalCut;
 pub use done::{Done, Ending, Made, Refusal};
 pub use error::KitError;
 pub use kit::Kit;
 pub use scenario::{Scenario, ScenarioOutcome, run_scenarios, run_scenarios_named};
-pub use scene::Scene;
+pub use scene::{ResumedCall, Scene};
 pub use script::Script;
 pub use store::{MemoryStore, ProcessStore};
