@@ -11,6 +11,7 @@ mod ask_crash;
 mod checkpoints;
 mod context;
 mod crash;
+mod crashtest;
 mod fallback;
 mod growth;
 mod memory;

@@ -1,9 +1,9 @@
 //! A call whose journal is cut, as a kill would cut it, and which is resumed from what is left.
 //!
-//! A cut lets the call end at an entry: before its answer is kept, when its effect has happened, or right after. Then the
-//! call begins again over the same journal, with the script as far used up as its answered entries used it. A question
-//! about an effect in flight is answered by the truth. Between the calls of one list only the time before the first
-//! answer and after the last one is cut: in between nobody could say which answers of the script are used.
+//! A cut lets the call end at an entry: before its answer is kept, when its effect has happened, or right after. Then
+//! the call begins again over the same journal, with the script as far used up as its answered entries used it. A
+//! question about an effect in flight is answered by the truth. Between the calls of one list only the time before the
+//! first answer and after the last one is cut: in between nobody could say which answers of the script are used.
 
 use crate::scripted::Scripted;
 use longhaul_core::journal::{EntryHandle, JournalError, Resolution};

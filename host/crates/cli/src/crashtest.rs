@@ -1,8 +1,8 @@
 //! `longhaul crashtest`: kills processes that run a project on its recording, resumes each, and compares the ends.
 //!
-//! Everything happens in copies below a temporary directory, with data directories of their own; the user's checkout and
-//! data directory are only read. What leaves a process goes to a receiver on loopback. The plan and the judgement are
-//! [`longhaul_crashtest`]'s; here are the processes.
+//! Everything happens in copies below a temporary directory, with data directories of their own; the user's checkout
+//! and data directory are only read. What leaves a process goes to a receiver on loopback. The plan and the judgement
+//! are [`longhaul_crashtest`]'s; here are the processes.
 
 mod child;
 mod lab;
@@ -45,8 +45,9 @@ pub struct CrashtestArgs {
     /// The recording that answers every model. Default: `recording.jsonl` in the project.
     #[arg(long, value_name = "FILE")]
     recorded: Option<PathBuf>,
-    /// Answers of hosts to the requests of tools, as JSON lines: `{"method": "POST", "url": "https://...", "status": 200,
-    /// "body": ...}`. The first line whose method and beginning of the address fit is taken. Default: `{}` for all.
+    /// Answers of hosts to the requests of tools, as JSON lines: `{"method": "POST", "url": "https://...", "status":
+    /// 200, "body": ...}`. The first line whose method and beginning of the address fit is taken. Default: `{}` for
+    /// all.
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
     /// Kill at these points only: names with `*` for any text, separated by commas. Default: every point that the run
@@ -132,8 +133,8 @@ fn settings(context: &Context, args: &CrashtestArgs, project: PathBuf) -> fault:
     for (table, redis) in [("memory", &config.memory.redis), ("checkpoints", &config.checkpoints.redis)] {
         if redis.is_some() {
             bail!(
-                "{FILE} has [{table}.redis], which a crash test would write to; test a copy of the project without that \
-                 table"
+                "{FILE} has [{table}.redis], which a crash test would write to; test a copy of the project without \
+                 that table"
             );
         }
     }

@@ -1,9 +1,9 @@
 //! The plan of a crash test, and the comparison of killed runs with two that were not killed.
 //!
-//! A run lists the durable points that it reaches ([`points`]); [`plan`] chooses where to kill it. Of each run there is a
-//! [`RunObservation`]: its state, its journals, its verdicts, its commits, and what receivers outside of the process saw.
-//! [`Reference`] is what the runs without a kill have in common, and [`Reference::judge`] finds what a killed and resumed
-//! run did twice, lost, or did otherwise.
+//! A run lists the durable points that it reaches ([`points`]); [`plan`] chooses where to kill it. Of each run there is
+//! a [`RunObservation`]: its state, its journals, its verdicts, its commits, and what receivers outside of the process
+//! saw. [`Reference`] is what the runs without a kill have in common, and [`Reference::judge`] finds what a killed and
+//! resumed run did twice, lost, or did otherwise.
 //!
 //! This crate is pure: it starts no process, opens no store and prints nothing.
 

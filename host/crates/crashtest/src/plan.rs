@@ -14,9 +14,9 @@ pub struct PlannedKill {
     pub random: bool,
 }
 
-/// The kills of a crash test, those of one point together. `patterns` choose points by name, with `*` for any text; with
-/// none, all points are chosen. `random` further occurrences of the chosen points are drawn by `seed`, or all that there
-/// are.
+/// The kills of a crash test, those of one point together. `patterns` choose points by name, with `*` for any text;
+/// with none, all points are chosen. `random` further occurrences of the chosen points are drawn by `seed`, or all that
+/// there are.
 ///
 /// # Errors
 /// [`CrashtestError`] when nothing fits.

@@ -13,11 +13,11 @@ use std::collections::BTreeSet;
 const TOOL_RETURNED: &str = "tool.after-call";
 
 impl Reference {
-    /// The answer to the question with an id; none when no entry in flight of the run asks it, or the runs without a kill
-    /// have no such entry.
+    /// The answer to the question with an id; none when no entry in flight of the run asks it, or the runs without a
+    /// kill have no such entry.
     ///
-    /// A call that sent requests has happened when the receiver has got one more of each than the answered calls sent. A
-    /// call that sent none has happened when a tool has returned more often than calls were answered: `log` lists the
+    /// A call that sent requests has happened when the receiver has got one more of each than the answered calls sent.
+    /// A call that sent none has happened when a tool has returned more often than calls were answered: `log` lists the
     /// points that the killed process reached.
     #[must_use]
     pub fn resolution(

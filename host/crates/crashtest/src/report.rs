@@ -278,7 +278,7 @@ mod tests {
     fn a_report_is_json_with_a_row_for_each_kill() {
         let report = report(vec![trial("work.end", 1, true, found(&["paid twice"]))]);
         let json = serde_json::to_value(report.published()).expect("JSON");
-        assert_eq!((&json["holds"], &json["points"][0]["kills"]), (&false.into(), &1.into()));
+        assert_eq!((&json["holds"], &json["points"][0]["kills"]), (&serde_json::json!(false), &serde_json::json!(1)));
         assert_eq!(json["trials"][0]["at"]["point"], "work.end");
         assert_eq!(json["trials"][0]["duplicates"][0], "paid twice");
         assert_eq!(json["effects"]["requests_told_apart_by"], "whole");

@@ -1,8 +1,8 @@
 //! The stand-in of every destination during a crash test: a receiver on loopback that counts requests.
 //!
 //! With a stand-in, a request passes its grants as before, is sent to the receiver without TLS, and names its true
-//! address in the header [`DESTINATION`]. No name is resolved, and no other address is connected to. A tunnel is refused:
-//! its content could not be counted. Once set, a stand-in stays for the life of the process.
+//! address in the header [`DESTINATION`]. No name is resolved, and no other address is connected to. A tunnel is
+//! refused: its content could not be counted. Once set, a stand-in stays for the life of the process.
 
 use http::HeaderValue;
 use reqwest::{Request, Url};

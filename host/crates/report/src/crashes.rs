@@ -31,8 +31,8 @@ fn page(report: &CrashReport, to: &mut String) -> std::fmt::Result {
     let random = trials.iter().filter(|trial| trial.kill.random).count();
     writeln!(
         to,
-        "<p class=\"about\">Without a kill the run ends {}. Processes took {}. {random} kills were drawn at random, with \
-         --seed {seed}.</p>",
+        "<p class=\"about\">Without a kill the run ends {}. Processes took {}. {random} kills were drawn at random, \
+         with --seed {seed}.</p>",
         escaped(ends_as),
         span(took),
     )?;

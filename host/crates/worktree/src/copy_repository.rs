@@ -1,8 +1,8 @@
 //! A copy of a user's repository with its files, for trials that must not touch the original.
 //!
 //! The copy is a clone of its own: no object is shared, no remote and no other branch remains, and nothing that happens
-//! in it reaches the original. Files that git ignores are copied, too, since a project may need them; links are copied as
-//! links. The original is only read.
+//! in it reaches the original. Files that git ignores are copied, too, since a project may need them; links are copied
+//! as links. The original is only read.
 
 use crate::TreeError;
 use crate::git::UserRepository;

@@ -2,8 +2,8 @@
 //! Ctrl-C.
 //!
 //! Each has a process group of its own: a Ctrl-C at the terminal does not reach it, and where we end it, all that it
-//! started ends with it. What a process that killed itself had started is left as a crash leaves it. The output goes to a
-//! file, which no pipe can block.
+//! started ends with it. What a process that killed itself had started is left as a crash leaves it. The output goes to
+//! a file, which no pipe can block.
 
 use longhaul_core::fault::{self, Context as _, bail};
 use longhaul_core::text::printable;

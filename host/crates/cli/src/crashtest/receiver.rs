@@ -163,9 +163,9 @@ mod tests {
     fn answers_are_found_by_method_and_the_beginning_of_the_address() {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("answers.jsonl");
-        let lines = "{\"method\": \"POST\", \"url\": \"https://a.example/pay\", \"status\": 201, \"body\": {\"id\": 7}}\n\n\
-                     {\"url\": \"https://a.example/\", \"body\": \"hello\"}\n";
-        std::fs::write(&path, lines).expect("ours");
+        let paid = json!({ "method": "POST", "url": "https://a.example/pay", "status": 201, "body": { "id": 7 } });
+        let greeted = json!({ "url": "https://a.example/", "body": "hello" });
+        std::fs::write(&path, format!("{paid}\n\n{greeted}\n")).expect("ours");
         let answers = HostAnswers::read(&path).expect("answers");
         for (method, url, status, kind) in [
             ("POST", "https://a.example/pay/1", 201, "application/json"),
