@@ -101,7 +101,7 @@ impl FinishedWork {
     /// The work that a later look at the same run does not find any more.
     #[must_use]
     pub fn lost_in(&self, later: &Self) -> Vec<String> {
-        let entries = self.entries.keys().filter(|key| !later.entries.contains_key(key));
+        let entries = self.entries.keys().filter(|key| !later.entries.contains_key(*key));
         let invocations = self.invocations.keys().filter(|name| !later.invocations.contains_key(*name));
         let kept: BTreeSet<&String> = later.commits.iter().map(|(id, _)| id).collect();
         let commits = self.commits.iter().filter(|(id, _)| !kept.contains(id));
@@ -117,7 +117,7 @@ impl FinishedWork {
     #[must_use]
     pub fn repeated_in(&self, later: &Self) -> Vec<String> {
         let differs = |then: Option<&String>, now: &String| then.is_some_and(|then| then != now);
-        let entries = self.entries.iter().filter(|(key, now)| differs(later.entries.get(key), now));
+        let entries = self.entries.iter().filter(|(key, now)| differs(later.entries.get(*key), now));
         let invocations = self.invocations.iter().filter(|(name, now)| differs(later.invocations.get(*name), now));
         let mut effects = BTreeSet::new();
         let commits = later.commits.iter().filter_map(|(_, effect)| effect.as_ref());

@@ -35,9 +35,12 @@ pub const CRASH_MODELS: &str = "LONGHAUL_CRASH_MODELS";
 /// # Errors
 /// When it is no address of loopback: requests carry what was meant for others, and leave this machine to nobody else.
 pub fn receiver() -> fault::Result<Option<SocketAddr>> {
-    let Some(text) = variable(CRASH_RECEIVER) else { return Ok(None) };
+    variable(CRASH_RECEIVER).map(|text| loopback(&text)).transpose()
+}
+
+fn loopback(text: &str) -> fault::Result<SocketAddr> {
     match text.parse::<SocketAddr>() {
-        Ok(address) if address.ip().is_loopback() => Ok(Some(address)),
+        Ok(address) if address.ip().is_loopback() => Ok(address),
         _ => bail!(
             "{CRASH_RECEIVER} is `{text}`, which is no address of this machine; write 127.0.0.1:PORT, or unset it"
         ),
@@ -102,6 +105,21 @@ impl Inner {
         }
         if self.at.as_ref().is_some_and(|(at, n)| at == name && *n == count) {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_is_on_loopback_or_refused() {
+        assert_eq!(loopback("127.0.0.1:8080").ok(), Some(SocketAddr::from(([127, 0, 0, 1], 8_080))));
+        assert!(loopback("[::1]:8080").is_ok());
+        for other in ["192.168.0.1:8080", "localhost:8080", "127.0.0.1"] {
+            let refused = loopback(other).expect_err(other).to_string();
+            assert!(refused.contains("write 127.0.0.1:PORT, or unset it"), "{refused}");
         }
     }
 }

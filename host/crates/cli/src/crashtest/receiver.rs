@@ -79,6 +79,7 @@ impl HostAnswers {
         };
         match self.0.iter().find(fits) {
             Some(HostAnswer { status, body: Value::String(text), .. }) => response(*status, "text/plain", text.clone()),
+            Some(HostAnswer { status, body: Value::Null, .. }) => response(*status, "text/plain", String::new()),
             Some(HostAnswer { status, body, .. }) => response(*status, "application/json", body.to_string()),
             None => response(ok(), "application/json", json!({}).to_string()),
         }
