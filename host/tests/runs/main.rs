@@ -12,6 +12,7 @@ mod checkpoints;
 mod compare;
 mod context;
 mod crash;
+mod crashtest;
 mod fallback;
 mod growth;
 mod memory;

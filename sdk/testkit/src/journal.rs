@@ -4,6 +4,7 @@
 //! recorded answers, they are given here, at their times; a call without one goes on to the script.
 
 use crate::clock::HandClock;
+use crate::cut::{Cutting, MadeCut};
 use crate::done::Made;
 use crate::recorded::{AnswerQueue, RecordedAnswer, RecordedPart, about};
 use crate::store::MemoryStore;
@@ -12,6 +13,8 @@ use longhaul_core::store::{Batch, Store};
 use longhaul_core::{Digest, InvocationId, Limits};
 use longhaul_journal::{AskedCalls, Opened, Recorder};
 use serde_json::Value;
+use longhaul_journal::{Opened, Recorder};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The entry with which a pure guest begins to sleep; its summary is `until MS`.
@@ -19,7 +22,8 @@ const SLEEP: &str = "timer.sleep";
 
 pub(crate) struct Listening {
     recorder: Recorder,
-    /// The store for everything that is kept beside an answer: the journal's own store ends with the call.
+    /// The store for everything that is kept beside an answer: the journal's own store ends with the call and its
+    /// resumes.
     kept: Arc<dyn Store>,
     clock: Arc<HandClock>,
     /// The arguments of the calls, which the journal gets as digests.
@@ -28,14 +32,24 @@ pub(crate) struct Listening {
     answers: Option<Mutex<AnswerQueue>>,
     /// The last entry; none: there is no such limit.
     entries_max: Option<usize>,
+    cutting: Mutex<Cutting>,
+}
+
+/// The stores of a journal.
+pub(crate) struct JournalStores {
+    /// Holds the journal.
+    pub(crate) journal: Arc<MemoryStore>,
+    /// Holds everything that is kept beside an answer.
+    pub(crate) kept: Arc<dyn Store>,
 }
 
 impl Listening {
+    /// Begins a journal, or goes on with the one that the store holds.
     pub(crate) fn begin(
         invocation: InvocationId,
         began: Began,
         clock: Arc<HandClock>,
-        kept: Arc<dyn Store>,
+        stores: JournalStores,
         limits: &Limits,
         asked: Arc<AskedCalls>,
         recorded: Option<&RecordedPart>,
@@ -49,12 +63,33 @@ impl Listening {
                 Ok(Self { recorder, kept, clock, asked, made: Mutex::default(), answers, entries_max })
             }
             // The store is new, so there is nothing that could have ended.
+        cutting: Cutting,
+    ) -> Result<Self, JournalError> {
+        let JournalStores { journal, kept } = stores;
+        let cutting = Mutex::new(cutting);
+        match Recorder::open(journal, clock.clone(), invocation.clone(), began, limits)? {
+            Opened::Running(recorder) => Ok(Self { recorder, kept, clock, made: Mutex::default(), cutting }),
+            // Nothing here stores an end.
             Opened::Finished { .. } => Err(JournalError::ReplayOnly(invocation)),
         }
     }
 
     pub(crate) fn made(&self) -> Vec<Made> {
         self.lock().clone()
+    }
+
+    /// The cut, once it was made.
+    pub(crate) fn take_cut(&self) -> Option<MadeCut> {
+        self.cutting().take_made()
+    }
+
+    /// Entries whose effects were executed, and not answered from the journal.
+    pub(crate) fn executed(&self) -> BTreeSet<u32> {
+        self.cutting().executed()
+    }
+
+    fn cutting(&self) -> MutexGuard<'_, Cutting> {
+        self.cutting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Made>> {
@@ -105,6 +140,24 @@ impl Journal for Listening {
             }
             (verdict, _) => Ok(verdict),
         }
+        self.cutting().begins()?;
+        self.lock().push(Made {
+            name: call.name.to_owned(),
+            summary: call.summary.clone(),
+            arguments: call.arguments,
+            fuel_used: call.fuel_used,
+            answer: None,
+        });
+        if let Some(until) = call.summary.strip_prefix("until ").filter(|_| call.name == SLEEP) {
+            self.clock.move_to(until.parse().unwrap_or_default());
+        }
+        let verdict = self.recorder.ask(call).await?;
+        match &verdict {
+            CallVerdict::Go(handle) | CallVerdict::Verify(handle, _) => self.cutting().waits(handle, true),
+            CallVerdict::Happened(handle, _) | CallVerdict::Skipped(handle) => self.cutting().waits(handle, false),
+            CallVerdict::Answered(_) => {}
+        }
+        Ok(verdict)
     }
 
     async fn prepared(&self, handle: &EntryHandle, prepared: String) -> Result<(), JournalError> {
@@ -112,6 +165,8 @@ impl Journal for Listening {
     }
 
     async fn answer_with(&self, handle: EntryHandle, answer: String, also: Batch) -> Result<(), JournalError> {
+        self.cutting().answers(&handle, &answer)?;
+        let entry = handle.entry;
         if !also.is_empty() {
             self.kept.commit(also).await?;
         }
@@ -119,7 +174,9 @@ impl Journal for Listening {
         if let Some(made) = self.lock().get_mut((handle.entry as usize).wrapping_sub(1)) {
             made.answer = Some(answer.clone());
         }
-        self.recorder.answer(handle, answer).await
+        self.recorder.answer(handle, answer).await?;
+        self.cutting().answered(entry);
+        Ok(())
     }
 
     fn question(&self, handle: &EntryHandle, why: &str) -> EffectQuestion {

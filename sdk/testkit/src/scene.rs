@@ -5,10 +5,12 @@
 
 use crate::call::{Call, exports_of};
 use crate::clock::HandClock;
-use crate::done::Done;
+use crate::cut::{Cutting, JournalCut};
+use crate::done::{Done, Ending};
 use crate::error::KitError;
 use crate::journal::Listening;
 use crate::recorded::RecordedPart;
+use crate::journal::{JournalStores, Listening};
 use crate::script::Script;
 use crate::scripted::Scripted;
 use crate::shown;
@@ -20,13 +22,14 @@ use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::journal::{Began, Journal, JournalError};
 use longhaul_core::memory::Embedded;
 use longhaul_core::model::ModelRequest;
-use longhaul_core::store::Store;
+use longhaul_core::store::{Batch, Store};
 use longhaul_core::tool::ToolError;
 use longhaul_core::{Clock as _, Digest, InvocationId, Limits};
 use longhaul_engine::{CallError, Called, Cancel, Inspection, MemorySpace, Plugin, Role, ToolAttempt};
 use longhaul_journal::AskedCalls;
 use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -49,6 +52,15 @@ pub struct Scene {
     hosts: Vec<HostPattern>,
     seed: [u8; 32],
     recorded: Option<RecordedPart>,
+}
+
+/// A call that was cut and resumed to its end.
+#[derive(Debug)]
+pub struct ResumedCall {
+    /// The end of the resumed call, with all its calls of imports, those from the journal included.
+    pub done: Done,
+    /// Entries whose answers were kept at the cut and whose effects were executed again. There should be none.
+    pub repeated: Vec<u32>,
 }
 
 impl Scene {
@@ -219,14 +231,61 @@ impl Scene {
         let start = Instant::now();
         let asked = Arc::new(AskedCalls::default());
         let journal = match self.role().is_pure().then(|| self.journal(export, &asked)).transpose() {
+        Ok(self.attempt(call, cancel, &Arc::new(MemoryStore::new()), None).await.0)
+    }
+
+    /// Calls an export, cuts its journal as a kill would, and resumes the call from what is left; see [`JournalCut`].
+    /// None when there is no such cut: the plugin has no journal, the call ended before it, or other calls of one list
+    /// were under way.
+    ///
+    /// # Errors
+    /// As [`Scene::call`], and [`KitError::Store`].
+    pub async fn call_cut(&self, call: Call, cut: JournalCut) -> Result<Option<ResumedCall>, KitError> {
+        let (journal, cancel) = (Arc::new(MemoryStore::new()), Cancel::default());
+        let (_, first) = self.attempt(call.clone(), &cancel, &journal, Some(cut)).await;
+        let Some(made) = first.and_then(|first| first.take_cut()) else { return Ok(None) };
+        let kept: BTreeSet<u32> = self.answered(&journal);
+        let resume = Self { scripted: made.world(), ..self.clone() };
+        let (done, resumed) = resume.attempt(call.clone(), &cancel, &journal, None).await;
+        let mut executed = resumed.map(|resumed| resumed.executed()).unwrap_or_default();
+        let Ending::Stopped(CallError::Parked(question)) = &done.ending else {
+            return Ok(Some(ResumedCall { done, repeated: kept.intersection(&executed).copied().collect() }));
+        };
+        let (truth, world) = made.truth();
+        let told = longhaul_journal::resolution(&*journal, &self.invocation(), question.entry, &truth);
+        if let Ok(told) = told {
+            journal.commit(Batch { ops: vec![told] }).await?;
+        }
+        let resume = Self { scripted: world, ..self.clone() };
+        let (done, resumed) = resume.attempt(call, &cancel, &journal, None).await;
+        executed.extend(resumed.map(|resumed| resumed.executed()).unwrap_or_default());
+        Ok(Some(ResumedCall { done, repeated: kept.intersection(&executed).copied().collect() }))
+    }
+
+    /// The entries whose answers a journal holds.
+    fn answered(&self, journal: &MemoryStore) -> BTreeSet<u32> {
+        let entries = longhaul_journal::entries(journal, &self.invocation(), 0, usize::MAX).unwrap_or_default();
+        entries.into_iter().filter(|(_, entry)| entry.answered.is_some()).map(|(number, _)| number).collect()
+    }
+
+    /// Calls an export over a journal; none is returned for a plugin without one.
+    async fn attempt(
+        &self,
+        call: Call,
+        cancel: &Cancel,
+        store: &Arc<MemoryStore>,
+        cut: Option<JournalCut>,
+    ) -> (Done, Option<Arc<Listening>>) {
+        let (start, export) = (Instant::now(), call.export());
+        let journal = match self.role().is_pure().then(|| self.journal(export, store, cut)).transpose() {
             Ok(journal) => journal.map(Arc::new),
-            Err(error) => return Ok(not_started(export, CallError::Journal(error))),
+            Err(error) => return (not_started(export, CallError::Journal(error)), None),
         };
         let setup = self.setup(journal.clone().map(|journal| journal as Arc<dyn Journal>), asked);
         let mut done = self.perform(call.with_settings(&self.settings), setup, cancel).await;
         done.wall = start.elapsed();
-        done.calls = journal.map(|journal| journal.made()).unwrap_or_default();
-        Ok(done)
+        done.calls = journal.as_ref().map(|journal| journal.made()).unwrap_or_default();
+        (done, journal)
     }
 
     async fn perform(&self, call: Call, setup: InvocationSetup, cancel: &Cancel) -> Done {
@@ -292,6 +351,12 @@ impl Scene {
     }
 
     fn journal(&self, export: &str, asked: &Arc<AskedCalls>) -> Result<Listening, JournalError> {
+    fn journal(
+        &self,
+        export: &str,
+        store: &Arc<MemoryStore>,
+        cut: Option<JournalCut>,
+    ) -> Result<Listening, JournalError> {
         let began = Began {
             plugin: self.plugin.name().to_owned(),
             table: self.table(),
@@ -307,6 +372,9 @@ impl Scene {
         let (clock, store) = (Arc::clone(&self.clock), Arc::clone(&self.store));
         let recorded = self.recorded.as_ref();
         Listening::begin(self.invocation(), began, clock, store, &self.limits, Arc::clone(asked), recorded)
+        let stores = JournalStores { journal: Arc::clone(store), kept: Arc::clone(&self.store) };
+        let cutting = Cutting::new(cut, self.scripted.clone());
+        Listening::begin(self.invocation(), began, Arc::clone(&self.clock), stores, &self.limits, cutting)
     }
 
     /// The same for every call: what belongs to one run is there in its next invocation.

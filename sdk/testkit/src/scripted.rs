@@ -30,7 +30,7 @@ struct Inner {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     /// Uses of each answer, by the list that it is in and its place there.
     given: HashMap<(String, usize), u32>,
@@ -41,6 +41,11 @@ struct State {
 impl Scripted {
     pub(crate) fn new(script: Script) -> Self {
         Self(Arc::new(Inner { script, state: Mutex::default() }))
+    }
+
+    /// A script of its own, as far used up as this one.
+    pub(crate) fn fork(&self) -> Self {
+        Self(Arc::new(Inner { script: self.0.script.clone(), state: Mutex::new(self.state().clone()) }))
     }
 
     pub(crate) fn script(&self) -> &Script {

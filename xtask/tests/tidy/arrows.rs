@@ -68,6 +68,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "longhaul-config",
             "longhaul-conform",
             "longhaul-core",
+            "longhaul-crashtest",
             "longhaul-egress",
             "longhaul-engine",
             "longhaul-exec",
@@ -110,6 +111,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("longhaul-conform", &["longhaul-core", "longhaul-engine", "longhaul-testkit"]),
     ("longhaul-core", &[]),
+    ("longhaul-crashtest", &["longhaul-api", "longhaul-core", "longhaul-worktree"]),
     ("longhaul-egress", &["longhaul-core"]),
     ("longhaul-embeddings", &["longhaul-core"]),
     ("longhaul-engine", &["longhaul-bindings", "longhaul-capabilities", "longhaul-core", "longhaul-sandbox"]),
@@ -236,7 +238,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("longhaul-repomap", &[]),
     (
         "longhaul-report",
-        &["longhaul-api", "longhaul-core", "longhaul-harness", "longhaul-records", "longhaul-worktree"],
+        &[
+            "longhaul-api",
+            "longhaul-core",
+            "longhaul-crashtest",
+            "longhaul-harness",
+            "longhaul-records",
+            "longhaul-worktree",
+        ],
     ),
     ("longhaul-resources", &["longhaul-core"]),
     (

@@ -5,9 +5,9 @@
 
 use super::arguments::{FormArg, ModelArgs, RunArg};
 use super::{
-    agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, decisions, diff, do_prompt,
-    doctor, exec, features, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin, project, ps,
-    rehearse, report, revert, runs, runtimes, scenario, schedule, schema, secrets, serve, skill, store, token,
+    agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, crashtest, decisions, diff,
+    do_prompt, doctor, exec, features, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin, project,
+    ps, rehearse, report, revert, runs, runtimes, scenario, schedule, schema, secrets, serve, skill, store, token,
     trajectories, trust,
 };
 use clap::Subcommand;
@@ -295,6 +295,12 @@ pub(super) enum Command {
     },
     /// Test a component against the rules of the contract: one line a rule, PASS, FAIL or SKIP with the reason.
     Conform(conform::ConformArgs),
+    /// Kill a run of the project at every durable point that it reaches, resume it, and compare its end with that of a
+    /// run that was not killed.
+    ///
+    /// Runs in copies, on a recording of the models, with a stand-in for every host: nothing is sent, and neither the
+    /// checkout nor the data directory is changed. Exit code 1: a kill was not survived.
+    Crashtest(crashtest::CrashtestArgs),
     /// List and test the configured models, and fetch a small local model.
     Models {
         #[command(subcommand)]

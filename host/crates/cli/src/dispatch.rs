@@ -8,10 +8,10 @@ use super::exit::Exit;
 use super::follow::StartRequest;
 use super::order::print_done;
 use super::{
-    agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, decisions, detect, diff,
-    do_prompt, doctor, exec, features, follow, gc, grant_args, graph, log, mcp, memory, merge, models, onboard, owner,
-    packages, plugin, project, ps, rehearse, report, revert, runs, runtimes, scenario, schedule, schema, secrets, show,
-    skill, store, token, trajectories, trust, workers,
+    agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, crashtest, decisions, detect,
+    diff, do_prompt, doctor, exec, features, follow, gc, grant_args, graph, log, mcp, memory, merge, models, onboard,
+    owner, packages, plugin, project, ps, rehearse, report, revert, runs, runtimes, scenario, schedule, schema,
+    secrets, show, skill, store, token, trajectories, trust, workers,
 };
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{AbandonRun, BeginRun, PauseRun, ResumeRun};
@@ -102,6 +102,7 @@ pub(super) async fn run(command: Command, context: &Context) -> fault::Result<Ex
         Command::Plugin { command } => plugin::run(context, command).await,
         Command::Scenario { command } => scenario::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
+        Command::Crashtest(args) => crashtest::run(context, args).await,
         Command::Serve(args) => owner::serve::run(context, args).await,
         Command::Token { command } => token::run(context, command).await,
         Command::Mcp(args) => mcp::run(context, args).await,

@@ -54,6 +54,7 @@ mod backup;
 pub mod bombs;
 mod children;
 mod conform;
+mod crashtest;
 mod doctor;
 mod gc;
 mod mcp;

@@ -93,6 +93,7 @@ fn work_here(command: &Command) -> Option<&'static str> {
         Command::Skill { .. } => Some("skill"),
         Command::Secrets { .. } => Some("secrets"),
         Command::Conform(_) => Some("conform"),
+        Command::Crashtest(_) => Some("crashtest"),
         Command::Models { .. } => Some("models"),
         Command::Exec(_) => Some("exec"),
         Command::Doctor(_) => Some("doctor"),

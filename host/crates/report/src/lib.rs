@@ -9,6 +9,7 @@
 mod basis;
 pub mod comparison;
 pub mod comparison_html;
+mod crashes;
 mod escape;
 mod formats;
 mod gather;
@@ -19,6 +20,7 @@ mod plot;
 mod published;
 mod shares;
 
+pub use crashes::crash_page;
 pub use formats::{ReportFormat, of};
 
 use basis::{Basis, RestsOn};

@@ -13,6 +13,7 @@ mod caps;
 mod checkpoint;
 mod commit_diff;
 mod contents;
+mod copy_repository;
 mod diff;
 mod error;
 mod git;
@@ -47,12 +48,13 @@ pub use commit_diff::{
     CommitDiff, CommitFile,
 };
 pub use contents::{FileContent, LostFile, TreeContents};
+pub use copy_repository::copy_project;
 pub use diff::DiffForm;
 pub use error::TreeError;
 pub use git::{Branch, CommitOrder, Committed, StartPoint, UserRepository};
 pub use init::{init_repository, new_project, new_project_with};
 pub use into_checkout::{MergeKind, MergedIn};
-pub use log::Logged;
+pub use log::{BranchCommit, Logged};
 pub use longhaul_judge::{EvidenceKind, near_the_judge, runner_file};
 pub use merge::Merge;
 pub use native::{ExactCopy, NativeCheck, NativeError, NativeReport, PinnedFiles, clear_scratch, pins, run_native};

@@ -4,6 +4,7 @@ use longhaul_core::grant::{Access, DirectoryGrant};
 use longhaul_core::model::ModelError;
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{Digest, Limits};
+use longhaul_testkit::{Call, JournalCut, Kit, Scene, Script, run_scenarios, run_scenarios_named};
 use longhaul_testkit::{Call, Kit, Scene, Script, run_scenarios, scenario_folders};
 use serde_json::json;
 use std::fs;
@@ -34,6 +35,34 @@ async fn an_agent_is_played_through_with_a_scripted_model_and_tool() {
     assert!(names.contains(&"tools.call"), "{done}");
     assert_eq!(scene.model_requests().len(), 2);
     done.assert_fuel_max(10_000_000);
+}
+
+/// The answers of the script are given once each, so a resume that used one up again would end otherwise.
+#[tokio::test]
+async fn a_call_that_is_cut_at_any_entry_and_resumed_ends_as_if_it_was_not() {
+    let script = Script::new()
+        .model(json!({ "action": "files.read", "args": { "path": "a.txt" } }))
+        .model(json!({ "action": "finish", "answer": "hello" }))
+        .tool("files", "read", json!({ "content": "hello" }));
+    let scene = shipped("react").await.script(script);
+    let call = || Call::run("What does a.txt say?");
+    let whole = scene.clone().fresh().call(call()).await.unwrap();
+    let mut cuts = 0;
+    for (entry, made) in (1..).zip(&whole.calls) {
+        for answered in [false, true] {
+            let cut = JournalCut { entry, answered };
+            let resumed = scene.clone().fresh().call_cut(call(), cut).await.unwrap();
+            let resumed = resumed.unwrap_or_else(|| panic!("{made} is a call by itself"));
+            assert_eq!(resumed.repeated, [0; 0], "{cut:?}");
+            assert_eq!(resumed.done.ending_json(), whole.ending_json(), "{cut:?}");
+            assert_eq!(resumed.done.used.fuel, whole.used.fuel, "{cut:?}");
+            assert_eq!(resumed.done.calls.len(), whole.calls.len(), "{cut:?}");
+            cuts += 1;
+        }
+    }
+    assert!(cuts >= 6, "two replies of the model and a call of a tool: {whole}");
+    let beyond = JournalCut { entry: 1_000, answered: false };
+    assert!(scene.fresh().call_cut(call(), beyond).await.unwrap().is_none(), "it ends before that");
 }
 
 #[tokio::test]

@@ -289,7 +289,11 @@ const EXAMPLES: &[Entry] = &[
     ),
     ("secrets list", ["longhaul secrets list", "longhaul secrets list --json"]),
     ("secrets remove", ["longhaul secrets remove github", "longhaul secrets remove github --json"]),
-    ("conform", ["longhaul conform word-count.wasm", "longhaul conform word-count.wasm --junit conform.xml"]),
+    ("conform", ["longhaul conform word-count.wasm", "longhaul conform word-count.wasm --crash --junit conform.xml"]),
+    (
+        "crashtest",
+        ["longhaul crashtest --random 50 --html crashes.html", "longhaul crashtest ../shop --points 'git.*,tool.*'"],
+    ),
     ("models list", ["longhaul models list", "longhaul models list --json"]),
     ("models test", ["longhaul models test", "longhaul models test small"]),
     ("models pull", ["longhaul models pull smollm2", "longhaul models pull minilm"]),

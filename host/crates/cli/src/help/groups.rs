@@ -43,6 +43,7 @@ const GROUPS: [Group; 8] = [
         commands: &["models", "plugin", "rehearse", "move", "conform", "mcp", "skill", "completions"],
     },
     Group { name: "Tools", commands: &["models", "plugin", "scenario", "conform", "mcp", "skill", "completions"] },
+    Group { name: "Tools", commands: &["models", "plugin", "conform", "crashtest", "mcp", "skill", "completions"] },
     Group { name: "Security", commands: &["trust", "approvals", "secrets", "audit", "token"] },
     Group {
         name: "Operation",

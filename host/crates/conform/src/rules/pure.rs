@@ -54,7 +54,7 @@ async fn seeded(probe: &Probe, call: Call, seed: [u8; 32]) -> Result<Done, Strin
 }
 
 /// Fuel ends a call at the same instruction each time.
-fn clock_that_ended(done: &Done) -> Option<&str> {
+pub(super) fn clock_that_ended(done: &Done) -> Option<&str> {
     match &done.ending {
         Ending::Stopped(CallError::Limit { hit, .. }) => {
             ["cpu_ms_max", "wall_ms_max"].into_iter().find(|clock| hit.name == *clock)
@@ -64,7 +64,7 @@ fn clock_that_ended(done: &Done) -> Option<&str> {
 }
 
 /// The first thing in which two calls differ.
-fn differs(first: &Done, second: &Done, fuel_too: bool) -> Option<String> {
+pub(super) fn differs(first: &Done, second: &Done, fuel_too: bool) -> Option<String> {
     if let Some((at, (one, other))) = first
         .calls
         .iter()
