@@ -13,6 +13,7 @@ pub mod contract;
 pub mod decisions;
 pub mod detect;
 mod evidence;
+mod fork;
 pub mod input;
 pub mod limits;
 pub mod plan;

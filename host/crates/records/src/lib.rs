@@ -20,6 +20,7 @@ pub mod pins;
 pub mod project;
 pub mod proposals;
 pub mod record;
+pub mod repeats;
 mod step_contents;
 pub mod stop_condition;
 pub mod sums;

@@ -80,6 +80,9 @@ pub struct RunHead {
     /// Present if the run is an ask.
     #[serde(default)]
     ask: Option<serde::de::IgnoredAny>,
+    /// The branch that it commits to; empty for an ask.
+    #[serde(default)]
+    pub branch: String,
     /// The time of the request, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
 }
@@ -113,9 +116,9 @@ pub fn newest_in(store: &dyn Store, directory: &Path) -> fault::Result<Option<St
     newest.map_or(Ok(None), |head| load(store, &head.run))
 }
 
-/// The newest run of the project in a directory that commits to its branch.
-pub fn newest_on_branch(store: &dyn Store, directory: &Path) -> fault::Result<Option<StoredRun>> {
-    let is_one = |head: &RunHead| head.directory == directory && head.ask.is_none();
+/// The newest run of the project in a directory that commits to this branch. A fork has a branch of its own.
+pub fn newest_on_branch(store: &dyn Store, directory: &Path, branch: &str) -> fault::Result<Option<StoredRun>> {
+    let is_one = |head: &RunHead| head.directory == directory && head.ask.is_none() && head.branch == branch;
     let newest = heads(store)?.into_iter().rfind(is_one);
     newest.map_or(Ok(None), |head| load(store, &head.run))
 }

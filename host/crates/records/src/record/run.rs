@@ -9,6 +9,7 @@ use longhaul_core::store::{Batch, Key, Table};
 use longhaul_core::work::Plan;
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::{Dispatch, HarnessLimits};
+use longhaul_models::Provider;
 use longhaul_models::set::ModelOptions;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -39,6 +40,9 @@ pub struct RunRecord {
     pub pins: PinnedPlugins,
     /// The options of its models.
     pub models: ModelOptions,
+    /// The model that answers in the place of every other one, if the run is a fork that was told so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The plan that it follows; none: its planner makes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
@@ -80,6 +84,22 @@ impl RunRecord {
         pinned.map(|pinned| self.with_id(pinned))
     }
 
+    /// The configuration in which one model answers in the place of every other one. Plugins know the models by their
+    /// names as before, so that what they asked in the other run of a fork is what they ask here.
+    fn with_model(&self, mut config: Config) -> fault::Result<Config> {
+        let Some(name) = &self.model else { return Ok(config) };
+        let known = || config.models.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let unknown = || format!("there is no [models.{name}] in longhaul.toml; there is: {}", known());
+        let mut model = config.models.get(name).or_invalid(unknown)?.clone();
+        if matches!(model.provider, Provider::Route(_)) {
+            bail!("[models.{name}] is a route between models, and one model is to answer; name one of its members");
+        }
+        // They would be the model itself.
+        model.fallback.clear();
+        config.models.values_mut().for_each(|other| other.clone_from(&model));
+        Ok(config)
+    }
+
     fn with_id(&self, mut config: Config) -> Config {
         config.project.id.clone_from(&self.id);
         config
@@ -95,9 +115,9 @@ impl RunRecord {
     pub fn config_now(&self) -> fault::Result<Config> {
         let pinned = self.config()?;
         if !self.directory.join(FILE).exists() {
-            return Ok(pinned.without_powers());
+            return self.with_model(pinned.without_powers());
         }
-        let mut now = self.with_id(Config::read(&self.directory)?);
+        let mut now = self.with_model(self.with_id(Config::read(&self.directory)?))?;
         if now.project.name != self.project || pinned.project.name != self.project {
             let other = if now.project.name == self.project { pinned.project.name } else { now.project.name };
             bail!(Fault::conflict(format!(
