@@ -70,7 +70,8 @@ mod tests {
     }
 
     fn at_work() -> RunState {
-        let commit = |id: &str| WorkKind::Commit { feature: id.to_owned(), message: "Longhaul-Run: r-old\n".to_owned() };
+        let commit =
+            |id: &str| WorkKind::Commit { feature: id.to_owned(), message: "Longhaul-Run: r-old\n".to_owned() };
         let discard = |id: &str| WorkKind::Discard { feature: id.to_owned() };
         RunState {
             run: Some(RunId::from_text("r-old")),

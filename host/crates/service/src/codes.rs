@@ -180,6 +180,7 @@ fn of_tree(error: &TreeError) -> FaultCode {
         | TreeError::CheckedOut { .. }
         | TreeError::BranchName { .. }
         | TreeError::NameTaken { .. }
+        | TreeError::BranchExists { .. }
         | TreeError::Detached { .. }
         | TreeError::NoBranch { .. }
         | TreeError::Conflicts { .. }
