@@ -14,6 +14,7 @@
 //! | `runs.rs` | runs, questions and reverts |
 //! | `run_lists.rs` | pages and numbers of runs |
 //! | `commits.rs` | the changes of a commit |
+//! | `forks.rs` | runs that go on from a point of another one |
 //! | `features.rs` | features of runs, and proposals for them |
 //! | `journal.rs` | journals, replays and events |
 //! | `approvals.rs` | what people are asked about calls of tools |
@@ -36,6 +37,7 @@ pub mod checks;
 pub mod commits;
 pub mod decisions;
 pub mod features;
+pub mod forks;
 pub mod graph_output;
 pub mod graphs;
 pub mod journal;

@@ -31,6 +31,7 @@ use crate::features::{
     AcceptProposal, AddFeature, DropFeature, EditFeature, KeptWork, ListProposals, RecheckFeatures, RecheckOutcome,
     RejectProposal, ShowKept,
 };
+use crate::forks::{ForkOutcome, ForkRun};
 use crate::graph_output::{GraphOutputPage, ReadGraphOutput};
 use crate::graphs::{
     AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, GraphPage, ListGraphs, ListSteps, OperateGraph,
@@ -555,6 +556,8 @@ operations! {
         fn answer_run(AnswerRun) -> AffectedRun, Repeat, run Run(run);
         /// Withdraw the answer to a question about an effect, as long as no work used it.
         fn take_back_answer(TakeBackAnswer) -> AffectedRun, Repeat, run Run(run);
+        /// Make a run that goes on from a point of another one, or tell what it would share and repeat.
+        fn fork_run(ForkRun) -> ForkOutcome, Once, paths ForkRun::paths;
         /// Go back to an earlier commit of a run that no process works on.
         fn revert_run(RevertRun) -> RevertOutcome, Repeat, run Run(run);
         /// The commits of a run, the newest first.

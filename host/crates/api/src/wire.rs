@@ -19,6 +19,7 @@
 //! | `wire/events.rs` | pages of events |
 //! | `wire/exports.rs` | files that an import reads again |
 //! | `wire/features.rs` | features and plans |
+//! | `wire/forks.rs` | forks of runs |
 //! | `wire/graphs.rs` | graphs of steps of code |
 //! | `wire/journal.rs` | invocations, journal entries and replays |
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
@@ -47,6 +48,7 @@ pub mod doctor;
 pub mod events;
 pub mod exports;
 pub mod features;
+pub mod forks;
 pub mod graphs;
 pub mod journal;
 pub mod knowledge;
