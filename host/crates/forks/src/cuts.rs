@@ -104,6 +104,16 @@ pub(crate) fn cut(
     without_permissions(store, cut, at.at_ms).map(Some)
 }
 
+/// The cut of work that had ended at the point, and whose result later work reads.
+pub(crate) fn whole(store: &dyn Store, run: &RunId, key: &str, at_ms: u64) -> fault::Result<Option<JournalCut>> {
+    let of = InvocationId::of_action(run, key);
+    if longhaul_journal::began(store, &of)?.is_none_or(|began| began.at_ms > at_ms) {
+        return Ok(None);
+    }
+    let through = longhaul_journal::answered_through(store, &of, at_ms)?;
+    Ok(Some(JournalCut { key: key.to_owned(), of, through, place: CutPlace::Time(at_ms), made: None }))
+}
+
 fn named_place(store: &dyn Store, named: &InvocationId, entry: u32, answer: Option<&str>) -> fault::Result<CutPlace> {
     let Some(answer) = answer else { return Ok(CutPlace::Entry) };
     let found = longhaul_journal::entries(store, named, entry.saturating_sub(1), 1)?;

@@ -232,8 +232,11 @@ fn absent_commit(commit: &str, project: &UserRepository) -> String {
     format!("commit {commit} is neither in the store nor in `{}`; fetch it there first", project.root().display())
 }
 
-/// Makes one tree; returns what is missing instead. A directory that is there is of an earlier time.
-fn rebuild(
+/// Makes one tree; returns what is missing instead, as a clause. A directory that is there is of an earlier time.
+///
+/// # Errors
+/// When the store, git or the file system refuses.
+pub fn rebuild(
     store: &dyn Store,
     project: &UserRepository,
     directory: &Path,
