@@ -16,6 +16,7 @@
 //! | `commits.rs` | the changes of a commit |
 //! | `features.rs` | features of runs, and proposals for them |
 //! | `journal.rs` | journals, replays and events |
+//! | `points.rs` | points in the past of a run, and the run at one |
 //! | `approvals.rs` | what people are asked about calls of tools |
 //! | `decisions.rs` | the decisions of a project |
 //! | `checkpoints.rs` | runs as they stand |
@@ -42,6 +43,7 @@ pub mod journal;
 pub mod memory;
 pub mod operations;
 pub mod paths;
+pub mod points;
 pub mod projects;
 pub mod resources;
 pub mod run_lists;

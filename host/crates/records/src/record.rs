@@ -17,7 +17,7 @@ pub use carried::{
     forget_carried_tree, forget_carried_trees, is_carried, put_carried_commits, put_carried_tree,
 };
 pub use events::{event_ms, events_after, last_event, last_event_ms, last_event_until, put_events};
-pub use parts::{last_event_of_step, put as put_state, state_at};
+pub use parts::{history_begins, put as put_state, state_at, step_of};
 pub use place::{TreePlace, forget_tree_place, move_tree_place, put_tree_place, tree_place};
 pub use run::RunRecord;
 

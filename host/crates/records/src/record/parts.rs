@@ -29,6 +29,7 @@ use longhaul_harness::RunState;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// Fields up to this size, in bytes of JSON, are stored in the row. Their digest would not be much shorter.
 const INLINE_BYTES_MAX: usize = 256;
@@ -149,13 +150,23 @@ pub fn state_at(store: &dyn Store, run: &RunId, event: u64) -> fault::Result<Opt
     Ok(Some((number, RunState::from_json(&whole)?)))
 }
 
-/// The last event of the step of the run that stored an event; the event itself where it changed no state.
+/// The events of the step that stored an event; the event alone where it changed no state.
 ///
 /// # Errors
 /// As [`state_at`].
-pub fn last_event_of_step(store: &dyn Store, run: &RunId, event: u64) -> fault::Result<u64> {
-    let Some((number, row)) = past::next(store, run, event)? else { return Ok(event) };
-    Ok(if state_row(run, &row)?.first <= event { number } else { event })
+pub fn step_of(store: &dyn Store, run: &RunId, event: u64) -> fault::Result<RangeInclusive<u64>> {
+    let alone = event..=event;
+    let Some((last, row)) = past::next(store, run, event)? else { return Ok(alone) };
+    let first = state_row(run, &row)?.first;
+    Ok(if first <= event { first..=last } else { alone })
+}
+
+/// The number of the event at which the kept history of a run begins; none: it has none.
+///
+/// # Errors
+/// As [`state_at`].
+pub fn history_begins(store: &dyn Store, run: &RunId) -> fault::Result<Option<u64>> {
+    Ok(past::next(store, run, 0)?.map(|(number, _)| number))
 }
 
 /// A stored state by its form.

@@ -6,7 +6,6 @@ use longhaul_core::store::{Key, Op};
 use longhaul_core::work::{FeatureSpec, FeatureStatus};
 use longhaul_harness::Feature;
 use longhaul_testkit::MemoryStore;
-use std::ops::RangeInclusive;
 
 fn feature(id: usize) -> Feature {
     Feature::new(FeatureSpec {
@@ -108,14 +107,15 @@ async fn every_state_is_read_as_it_was_at_each_event() {
 }
 
 #[tokio::test]
-async fn an_event_within_a_step_belongs_to_its_end_and_others_are_ends_themselves() {
+async fn an_event_belongs_to_the_step_that_stored_it_or_to_none_but_itself() {
     let (memory, mut now) = (MemoryStore::new(), state(1));
     step(&memory, &now, 1..=3).await;
     now.paused = true;
     step(&memory, &now, 7..=9).await;
-    for (event, end) in [(1, 3), (2, 3), (3, 3), (4, 4), (6, 6), (7, 9), (9, 9), (10, 10)] {
-        assert_eq!(last_event_of_step(&memory, &run(), event).unwrap(), end, "event {event}");
+    for (event, step) in [(1, 1..=3), (3, 1..=3), (4, 4..=4), (6, 6..=6), (7, 7..=9), (9, 7..=9), (10, 10..=10)] {
+        assert_eq!(step_of(&memory, &run(), event).unwrap(), step, "event {event}");
     }
+    assert_eq!(history_begins(&memory, &run()).unwrap(), Some(3));
 }
 
 #[tokio::test]
@@ -125,7 +125,7 @@ async fn a_step_without_events_takes_the_place_of_the_one_before() {
     now.paused = true;
     quiet_step(&memory, &now).await;
     assert_eq!(state_at(&memory, &run(), 3).unwrap(), Some((3, now.clone())));
-    assert_eq!(last_event_of_step(&memory, &run(), 2).unwrap(), 3);
+    assert_eq!(step_of(&memory, &run(), 2).unwrap(), 1..=3);
     // Events of agents' steps alone follow, and then a change without an event of its own.
     let more = RunRecord::key(&run()).number(4);
     memory.commit(Batch::new().insert(Table::Events, more, "{}")).await.unwrap();
@@ -133,7 +133,7 @@ async fn a_step_without_events_takes_the_place_of_the_one_before() {
     quiet_step(&memory, &now).await;
     assert_eq!(state_at(&memory, &run(), 4).unwrap(), Some((4, now)));
     assert!(state_at(&memory, &run(), 3).unwrap().is_some_and(|(number, state)| number == 3 && state.paused));
-    assert_eq!(last_event_of_step(&memory, &run(), 4).unwrap(), 4);
+    assert_eq!(step_of(&memory, &run(), 4).unwrap(), 4..=4);
 }
 
 #[tokio::test]
@@ -143,6 +143,7 @@ async fn a_state_that_was_stored_whole_is_read_and_then_stored_in_parts() {
     memory.commit(Batch::new().put(Table::States, RunRecord::key(&run()), whole.clone())).await.unwrap();
     assert_eq!(load(&memory, &run(), &whole).unwrap(), now);
     assert!(state_at(&memory, &run(), 9).unwrap().is_none(), "an earlier release kept no history");
+    assert_eq!(history_begins(&memory, &run()).unwrap(), None);
     now.paused = true;
     step(&memory, &now, 5..=5).await;
     assert!(state_at(&memory, &run(), 4).unwrap().is_none());
