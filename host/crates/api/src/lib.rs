@@ -17,6 +17,7 @@
 //! | `forks.rs` | runs that go on from a point of another one |
 //! | `features.rs` | features of runs, and proposals for them |
 //! | `journal.rs` | journals, replays and events |
+//! | `points.rs` | points in the past of a run, and the run at one |
 //! | `approvals.rs` | what people are asked about calls of tools |
 //! | `decisions.rs` | the decisions of a project |
 //! | `checkpoints.rs` | runs as they stand |
@@ -44,6 +45,7 @@ pub mod journal;
 pub mod memory;
 pub mod operations;
 pub mod paths;
+pub mod points;
 pub mod projects;
 pub mod resources;
 pub mod run_lists;

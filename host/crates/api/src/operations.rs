@@ -42,6 +42,7 @@ use crate::journal::{
     ReplayOutcome,
 };
 use crate::memory::{ForgetMemory, ListMemory, MemoryItem, PromoteMemory, SearchMemory, ShowMemory};
+use crate::points::{RunAtPoint, ShowPoint};
 use crate::projects::{
     AcceptMcp, AcceptedMcp, CheckProject, CreateProject, CreatedProject, DescribeMcp, ListProjects, McpTools,
     ProjectCheck, ProjectList,
@@ -600,6 +601,8 @@ operations! {
         fn replay(ReplayInvocations) -> ReplayOutcome, Repeat, paths ReplayInvocations::paths;
         /// A page of the events of a run.
         fn events(ListEvents) -> Vec<RunEvent>, Look;
+        /// A run as it was at a point of its past.
+        fn run_at_point(ShowPoint) -> RunAtPoint, Look;
         /// The plugin and the table of `longhaul.toml` that carried out each invocation of a run.
         fn carried_invocations(ListCarried) -> Vec<CarriedInvocation>, Repeat;
     }

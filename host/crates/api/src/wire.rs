@@ -28,6 +28,7 @@
 //! | `wire/onboarding.rs` | the installed skill, and the demo of `onboard` |
 //! | `wire/packages.rs` | locked packages of Python |
 //! | `wire/plugins.rs` | plugins: lists, builds and installations; inspections, checks and calls of one |
+//! | `wire/points.rs` | runs at points of their past |
 //! | `wire/projects.rs` | identities and checks of projects, and outcomes of prompts |
 //! | `wire/prompts.rs` | guesses about prompts |
 //! | `wire/resources.rs` | resource use of the machine |
@@ -57,6 +58,7 @@ pub mod models;
 pub mod onboarding;
 pub mod packages;
 pub mod plugins;
+pub mod points;
 pub mod projects;
 pub mod prompts;
 pub mod resources;

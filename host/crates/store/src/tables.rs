@@ -20,10 +20,8 @@
 //! | `meta` | text | `format`: the number of the format in JSON; `written_by`: the version that made the file |
 //! | | | `log`, in format 2: the token of the last log whose batches are all in the tables; 16 bytes |
 //! | `runs` | run | the record of its start: project, branch, configuration, goal, pins; written once |
-//! | `states` | run | the versioned state of the harness, changed by the run's only writer: short fields, digests of the rest |
-//! | | run, `field`, name | a long field of the state |
-//! | | run, `page`, number from 0 | digests of 16 features of the state |
-//! | | run, `feature`, number from 0 | a feature of the state, its `spec` the digest of a blob |
+//! | `states` | run | the number of the row below that has the present state, changed by the run's only writer |
+//! | | run, `past`, number of the last event of a step | the versioned state of the harness after it: short fields, digests of blobs for the rest; see `record/parts.rs` of `longhaul-records` |
 //! | | run, `called`, key | the time at which a call of `builtin:project` added to the progress; text |
 //! | | run, `kept`, kind | the number of `decisions`, entries of `progress` and notes of `memory` that its agents keep, and their bytes |
 //! | | run, `annotation`, invocation | a person's annotation of an agent's trajectory |

@@ -166,6 +166,7 @@ const RULES: &[(&str, CallRule)] = &[
     ("journal_entries", Needs(Read)),
     ("replay", Needs(Run)),
     ("events", Needs(Read)),
+    ("run_at_point", Needs(Read)),
     ("carried_invocations", Needs(Read)),
 ];
 

@@ -76,6 +76,7 @@ fn operations() -> Operations {
         .needs(Run, routes!(features::drop))
         .needs(Read, routes!(journal::list))
         .needs(Read, routes!(journal::entries))
+        .needs(Read, routes!(journal::at))
         .needs(Run, routes!(journal::replay))
         .needs(Read, routes!(events::page))
         .needs(Read, routes!(events::stream))
