@@ -76,6 +76,8 @@ fn seen(invocation: &InvocationId, rows: &[Row]) -> Result<Option<BTreeMap<u64, 
         let (entry, kind) = parse(invocation, key).ok_or_else(|| place.damaged("a key makes no sense"))?;
         match kind {
             Kind::Finished => return Ok(None),
+            // The other journal is not part of it, and here may be one of that name.
+            Kind::Shared => return Err(place.damaged("it shares entries of another journal")),
             Kind::Began | Kind::Prepared(_) | Kind::Resolution(_) => {}
             Kind::Asked(_) => {
                 let asked: ImportCall = At { invocation, entry }.decode(value)?;
@@ -108,7 +110,7 @@ fn refusing(
     }
     let text = serde_json::to_string(&CallDecision::Rejected(Some(NOT_OURS.to_owned())));
     let text = text.map_err(|why| at.damaged(why.to_string()))?;
-    let refused = StoredAnswer { content: Content::Inline(text), at_ms: stored.at_ms };
+    let refused = StoredAnswer { content: Content::Inline(text), ..stored };
     serde_json::to_vec(&refused).map(Some).map_err(|why| at.damaged(why.to_string()))
 }
 
@@ -137,7 +139,7 @@ mod tests {
 
     fn decided(entry: u64, decision: &CallDecision) -> Row {
         let content = Content::Inline(serde_json::to_string(decision).expect("JSON"));
-        let answer = serde_json::to_vec(&StoredAnswer { content, at_ms: 1 }).expect("JSON");
+        let answer = serde_json::to_vec(&StoredAnswer { content, at_ms: 1, edited: false }).expect("JSON");
         (key(&InvocationId::from_text(INVOCATION), entry, Kind::Answered).as_bytes().to_vec(), answer)
     }
 

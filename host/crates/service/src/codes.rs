@@ -347,9 +347,10 @@ fn of_answer_to_effect(error: &ResolveError) -> FaultCode {
 
 fn of_journal(error: &JournalError) -> FaultCode {
     match error {
-        JournalError::Diverged { .. } | JournalError::Parked(_) | JournalError::Unanswered { .. } => {
-            FaultCode::Conflict
-        }
+        JournalError::Diverged { .. }
+        | JournalError::Parked(_)
+        | JournalError::Unanswered { .. }
+        | JournalError::NotAnswered { .. } => FaultCode::Conflict,
         JournalError::Limit(_) => FaultCode::Invalid,
         JournalError::Store(error) => error.into(),
         _ => FaultCode::Internal,
