@@ -6,8 +6,8 @@
 use super::arguments::{FormArg, ModelArgs, RunArg};
 use super::{
     agent, answer, approvals, ask, audit, backup, check, checkpoint, conform, decisions, diff, do_prompt, doctor, exec,
-    features, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin, project, ps, report, revert, runs,
-    runtimes, schedule, schema, secrets, serve, skill, store, token, trajectories, trust,
+    features, fork, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin, project, ps, report, revert,
+    runs, runtimes, schedule, schema, secrets, serve, skill, store, token, trajectories, trust,
 };
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -103,6 +103,9 @@ pub(super) enum Command {
     /// Reset a run to one of its earlier commits: its branch, its tree and the status of its features. Later commits
     /// stay reachable.
     Revert(revert::RevertArgs),
+    /// Make a run that goes on from a point of another one, and shares what that run was answered until then. Nothing
+    /// that had ended is done again, and the other run stays as it is.
+    Fork(fork::ForkArgs),
     /// List the commits of a run, newest first, or show one of them with its changes.
     Log(log::LogArgs),
     /// Show the changes of a run, or of one of its features.

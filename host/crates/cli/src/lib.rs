@@ -35,6 +35,7 @@ mod diff;
 mod do_prompt;
 mod exec;
 mod features;
+mod fork;
 mod graph;
 mod log;
 mod memory;

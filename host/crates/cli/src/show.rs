@@ -45,6 +45,10 @@ fn print_status(status: &Status) {
     let branch = if status.branch.is_empty() { String::new() } else { format!("branch {}, ", status.branch) };
     outln!("  {branch}{}", messages::used_words(&status.resource_usage));
     outln!("  {}", messages::ledger_words(&status.ledger));
+    if let Some(fork) = &status.fork {
+        let inherited = messages::used_words(&fork.inherited);
+        outln!("  forked from {} at {}; inherited, and not counted here: {inherited}", fork.parent, fork.at);
+    }
     if let Some(at_ms) = archived_ms {
         outln!("  archived {}; take it back with: longhaul runs unarchive {run}", messages::moment(*at_ms));
     }

@@ -15,7 +15,7 @@ use longhaul_core::store::{Batch, Store};
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{Digest, RunId};
 use longhaul_harness::state::Phase;
-use longhaul_harness::{Action, EndStatus, Input, Reaction, RunState, Work, WorkKind, step};
+use longhaul_harness::{Action, EndStatus, Input, Lane, Reaction, RunState, Work, WorkKind, step};
 use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_plugins::plugin_set;
 use longhaul_records::pins::PinnedPlugins;
@@ -65,7 +65,7 @@ pub fn plan(host: &PluginHost, parent: &StoredRun, request: &ForkRun) -> fault::
     let mut pinned = Batch::new();
     let (pins, replaced_plugins) = pins_of(host, &parent.record, &config, request, &at, &mut pinned)?;
     let trees = trees::trees(store, run, &config, &at, &cuts)?;
-    let under_way: Vec<String> = at.state.lanes.iter().map(|lane| lane.work.key()).collect();
+    let under_way: Vec<String> = lanes(&at.state).map(|lane| lane.work.key()).collect();
     let effects = EffectsAfter::read(store, run, &at, &under_way, &cuts)?;
     let created_ms = host.clock.now_ms();
     let fork = RunId::derive(&parent.record.project, created_ms, &host.fresh_seed());
@@ -130,7 +130,7 @@ fn refuse_point(run: &RunId, request: &ForkRun, at: &PointInRun) -> fault::Resul
         }
         return Ok(());
     };
-    if at.state.lanes.iter().all(|lane| lane.work.key() != invocation.action()) {
+    if lanes(&at.state).all(|lane| lane.work.key() != invocation.action()) {
         bail!(Fault::conflict(format!(
             "entry {entry} of `{invocation}` was answered when its work was over; name an earlier entry"
         )));
@@ -138,11 +138,16 @@ fn refuse_point(run: &RunId, request: &ForkRun, at: &PointInRun) -> fault::Resul
     Ok(())
 }
 
+/// The work at the point, and that of tasks which a person had stopped and a resume continues.
+fn lanes(state: &RunState) -> impl Iterator<Item = &Lane> {
+    state.lanes.iter().chain(&state.set_aside)
+}
+
 /// The cuts of the work at the point, and of the outputs that later work reads: an agent's output is in its journal
 /// alone.
 fn cuts_of(store: &dyn Store, run: &RunId, at: &PointInRun, answer: Option<&str>) -> fault::Result<Vec<JournalCut>> {
     let mut found = Vec::new();
-    for lane in &at.state.lanes {
+    for lane in lanes(&at.state) {
         found.extend(cuts::cut(store, run, &lane.work, at, answer)?);
     }
     for key in at.state.features.iter().filter_map(|feature| feature.generated.as_deref()) {
@@ -197,7 +202,7 @@ fn pins_of(
 
 /// Another component would not make the calls that the journal of its predecessor has.
 fn refuse_replaced(host: &PluginHost, run: &RunId, at: &PointInRun, table: &str) -> fault::Result<()> {
-    for lane in &at.state.lanes {
+    for lane in lanes(&at.state) {
         let of = longhaul_core::InvocationId::of_action(run, &lane.work.key());
         let began = longhaul_journal::began(&*host.store, &of)?.filter(|began| began.at_ms <= at.at_ms);
         if began.is_some_and(|began| began.table == table) {
@@ -318,7 +323,7 @@ mod tests {
     use longhaul_api::runs::RunRef;
     use longhaul_core::InvocationId;
     use longhaul_core::work::FeatureSpec;
-    use longhaul_harness::{Feature, Lane};
+    use longhaul_harness::Feature;
 
     fn request(at: &str) -> ForkRun {
         ForkRun {

@@ -34,6 +34,7 @@ const EXAMPLES: &[Entry] = &[
     ("cancel", ["longhaul cancel r-1c0d7e", "longhaul cancel r-1c0d7e:login"]),
     ("resume", ["longhaul resume", "longhaul resume r-1c0d7e --retry-failing"]),
     ("revert", ["longhaul revert --to 0b4adcd284", "longhaul revert --to 0b4adcd284 --stash"]),
+    ("fork", ["longhaul fork --at feature:login --model large", "longhaul fork r-1c0d7e --at entry:plan:7 --dry-run"]),
     ("log", ["longhaul log --run r-1c0d7e --limit 10", "longhaul log 0b4adcd284"]),
     ("diff", ["longhaul diff", "longhaul diff r-1c0d7e login --stat"]),
     ("merge", ["longhaul merge --dry-run", "longhaul merge r-1c0d7e"]),

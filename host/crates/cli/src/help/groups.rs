@@ -23,7 +23,7 @@ const GROUPS: [Group; 8] = [
     },
     Group {
         name: "Results",
-        commands: &["features", "log", "diff", "merge", "revert", "report", "decisions", "journal", "replay"],
+        commands: &["features", "log", "diff", "merge", "revert", "fork", "report", "decisions", "journal", "replay"],
     },
     Group { name: "Asks", commands: &["ask", "exec", "graph", "runtimes", "packages"] },
     Group { name: "Agents", commands: &["agent", "schedule", "memory", "trajectories"] },

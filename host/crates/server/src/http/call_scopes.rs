@@ -151,6 +151,7 @@ const RULES: &[(&str, CallRule)] = &[
     ("archive_run", Needs(Run)),
     ("answer_run", Needs(Run)),
     ("take_back_answer", Needs(Run)),
+    ("fork_run", Needs(Run)),
     ("revert_run", Needs(Run)),
     ("commit_log", Needs(Read)),
     ("commit_diff", Needs(Read)),

@@ -6,8 +6,8 @@
 
 use super::reply::json;
 use super::routes::{
-    agents, approvals, archive, calls, commits, events, exec, exports, features, graphs, journal, knowledge, plugins,
-    projects, reports, resources, runs, schedules, server, workers,
+    agents, approvals, archive, calls, commits, events, exec, exports, features, forks, graphs, journal, knowledge,
+    plugins, projects, reports, resources, runs, schedules, server, workers,
 };
 use super::scopes::{self, OperationScopes};
 use super::state::SharedState;
@@ -58,6 +58,7 @@ fn operations() -> Operations {
         .needs(Read, routes!(runs::status))
         .needs(Run, routes!(runs::pause))
         .needs(Run, routes!(runs::resume))
+        .needs(Run, routes!(forks::fork))
         .needs(Run, routes!(runs::abandon))
         .needs(Run, routes!(archive::archive))
         .needs(Run, routes!(archive::unarchive))
