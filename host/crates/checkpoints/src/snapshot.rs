@@ -308,6 +308,13 @@ fn is_run_name(run: &RunId) -> bool {
         .is_some_and(|rest| !rest.is_empty() && rest.len() <= DIGITS && rest.bytes().all(is_plain))
 }
 
+/// True for the branch of a run of the project, and for one that a fork gets by itself.
+fn is_own_branch(record: &RunRecord) -> bool {
+    let rest = record.branch.strip_prefix(&format!("longhaul/{}", record.project));
+    let number = |rest: &str| rest.strip_prefix("-fork-").and_then(|number| number.parse::<u32>().ok());
+    rest.is_some_and(|rest| rest.is_empty() || number(rest).is_some())
+}
+
 /// The record of the run.
 fn record_of(snapshot: &Snapshot) -> fault::Result<RunRecord> {
     if !is_run_name(&snapshot.run) {
@@ -321,8 +328,8 @@ fn record_of(snapshot: &Snapshot) -> fault::Result<RunRecord> {
     let record: RunRecord =
         serde_json::from_slice(&BASE64.decode(&row.value).or_invalid(|| DAMAGED)?).or_invalid(|| DAMAGED)?;
     // An ask has no branch; another value would move a branch that is not its own.
-    let branch = if record.ask.is_some() { String::new() } else { format!("longhaul/{}", record.project) };
-    if record.run != snapshot.run || record.project != snapshot.project || record.branch != branch {
+    let has_own_branch = if record.ask.is_some() { record.branch.is_empty() } else { is_own_branch(&record) };
+    if record.run != snapshot.run || record.project != snapshot.project || !has_own_branch {
         let said = [record.run.as_str(), &record.project, &record.branch].map(|said| printable(said, SAID_BYTES_MAX));
         bail!(
             "the checkpoint says that it is of run {}, and its record says something else (run {}, project `{}`, branch \

@@ -11,6 +11,7 @@ use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::store::Batch;
 use longhaul_plugins::plugin_host::PluginHost;
+use longhaul_records::contended::change;
 use longhaul_records::record::{self, ForkedFrom, RunRecord};
 use longhaul_records::repeats;
 use longhaul_run::{carried, places};
@@ -96,34 +97,39 @@ async fn settle_branch(host: &PluginHost, record: &RunRecord, is_stored: bool) {
     host.crash.reach("fork.settled");
 }
 
-/// Stores the fork in one transaction.
+/// Stores the fork in one transaction. Another fork of the run, or its deletion, may be faster: then all rows are made
+/// anew from what is there.
 async fn store(host: &Arc<PluginHost>, planned: &PlannedFork) -> fault::Result<()> {
+    // The branch is there by now, so the commits of the fork are known.
+    let carried = carried::put_commits(Batch::new(), host, &planned.record).await?;
+    change(&*host.store, || Ok((rows(host, planned, &carried)?, ()))).await?;
+    host.crash.reach("fork.stored");
+    Ok(())
+}
+
+fn rows(host: &PluginHost, planned: &PlannedFork, carried: &Batch) -> fault::Result<Batch> {
     let PlannedFork { record, cuts, trees, .. } = planned;
+    let (store, run) = (&*host.store, &record.run);
     let mut batch = record.insert(Batch::new())?;
-    batch.ops.extend(planned.pinned.ops.iter().cloned());
+    batch.ops.extend(planned.pinned.ops.iter().chain(&carried.ops).cloned());
     for cut in cuts {
-        batch.ops.extend(cut.rows(&*host.store, &record.run)?);
+        batch.ops.extend(cut.rows(store, run)?);
     }
-    batch = record::put_fork(batch, &origin(planned), &record.run)?;
-    batch = repeats::put(batch, &record.run, &planned.repeats)?;
+    batch = record::put_fork(store, batch, &origin(planned), run)?;
+    batch = repeats::put(batch, run, &planned.repeats)?;
     for (feature, digest) in &planned.judged {
-        batch = record::put_judged(batch, &record.run, feature, *digest);
+        batch = record::put_judged(batch, run, feature, *digest);
     }
-    for tree in trees {
-        if let Some(files) = &tree.files
-            && host.store.is_shared()
-        {
-            batch = record::put_carried_tree(batch, &record.run, tree.number, files)?;
+    for tree in trees.iter().filter(|_| store.is_shared()) {
+        if let Some(files) = &tree.files {
+            batch = record::put_carried_tree(batch, run, tree.number, files)?;
         }
     }
     if !trees.is_empty() {
         batch = places::put_here(batch, host, record, &record.config_now()?)?;
     }
-    batch = carried::put_commits(batch, host, record).await?;
-    longhaul_run::put_step(&*host.store, &mut batch, record, &planned.state, &events(planned))?;
-    host.store.commit(batch).await?;
-    host.crash.reach("fork.stored");
-    Ok(())
+    longhaul_run::put_step(store, &mut batch, record, &planned.state, &events(planned))?;
+    Ok(batch)
 }
 
 fn origin(planned: &PlannedFork) -> ForkedFrom {

@@ -56,6 +56,7 @@ pub async fn restore(
     // An ask needs no repository.
     if record.ask.is_none() {
         check_commits(snapshot, &directory)?;
+        check_branch(&*host.store, &record)?;
     }
     let mut batch = removal(&*host.store, run)?;
     for bytes in &snapshot.content {
@@ -138,6 +139,19 @@ fn moved(record: &RunRecord, id: &str, pins: PinnedPlugins, directory: &Path, co
         pins,
         models: ModelOptions::default(),
         ..record.clone()
+    }
+}
+
+/// Two runs would move one branch. The runs of a project follow each other on its own; a fork has a branch alone.
+fn check_branch(store: &dyn Store, record: &RunRecord) -> fault::Result<()> {
+    let is_other = |head: &record::RunHead| head.branch == record.branch && head.run != record.run;
+    let is_of_project = record.branch == format!("longhaul/{}", record.project);
+    match record::heads(store)?.into_iter().find(is_other).filter(|_| !is_of_project) {
+        None => Ok(()),
+        Some(other) => bail!(Fault::conflict(format!(
+            "the branch `{}` is that of run {} here, and the checkpoint's run has it, too; it is not imported",
+            record.branch, other.run
+        ))),
     }
 }
 

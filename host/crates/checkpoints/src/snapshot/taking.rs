@@ -22,12 +22,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn take(host: &PluginHost, stored: &StoredRun, named: &Named) -> fault::Result<Snapshot> {
     let StoredRun { record, state } = stored;
     let (store, run) = (&*host.store, &record.run);
-    if let Some(origin) = record::forked(store, run)? {
-        bail!(
-            "run {run} is a fork, and a part of its journals is that of run {}; a checkpoint of a fork cannot be taken",
-            origin.parent
-        );
-    }
     let origin = match &named.part {
         None => SnapshotOrigin::Plan {
             features: state.features.len(),
