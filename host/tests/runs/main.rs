@@ -12,6 +12,7 @@ mod checkpoints;
 mod context;
 mod crash;
 mod fallback;
+mod fork;
 mod growth;
 mod memory;
 mod parallel;

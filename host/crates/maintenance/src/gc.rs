@@ -34,10 +34,11 @@ pub fn old_runs(store: &dyn Store, now_ms: u64, active: &[RunId], older_ms: u64)
     Ok(old)
 }
 
-/// The newest run of each project that has a branch.
+/// The newest run of each project on its own branch. A fork has another one, and no run follows it there.
 fn newest(all: &[StoredRun]) -> BTreeSet<RunId> {
     let mut newest: std::collections::BTreeMap<&Path, (u64, &RunId)> = std::collections::BTreeMap::new();
-    for StoredRun { record, .. } in all.iter().filter(|stored| stored.record.ask.is_none()) {
+    let is_of_project = |stored: &&StoredRun| stored.record.branch == format!("longhaul/{}", stored.record.project);
+    for StoredRun { record, .. } in all.iter().filter(is_of_project) {
         let this = (record.created_ms, &record.run);
         let known = newest.entry(&record.directory).or_insert(this);
         *known = (*known).max(this);
