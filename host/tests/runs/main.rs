@@ -16,6 +16,7 @@ mod growth;
 mod memory;
 mod parallel;
 mod pipeline;
+mod points;
 mod project;
 mod report;
 mod revert;
