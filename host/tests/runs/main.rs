@@ -17,6 +17,7 @@ mod growth;
 mod memory;
 mod parallel;
 mod pipeline;
+mod points;
 mod project;
 mod report;
 mod revert;

@@ -10,6 +10,7 @@ use super::{
     runs, runtimes, schedule, schema, secrets, serve, skill, store, token, trajectories, trust,
 };
 use clap::Subcommand;
+use longhaul_api::points::Point;
 use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
@@ -160,7 +161,7 @@ pub(super) enum Command {
     Metrics,
     /// Report a run: features, commits, usage by agent, caps, and events in order of time.
     Report(report::ReportArgs),
-    /// List the invocations of a run, or show the journal of one.
+    /// List the invocations of a run, show the journal of one, or show the run as it was at a point of its past.
     Journal {
         #[command(flatten)]
         run: RunArg,
@@ -170,6 +171,10 @@ pub(super) enum Command {
         /// Show entries after this number.
         #[arg(long, default_value_t = 0)]
         after: u32,
+        /// Show the run as it was at a point: entry:N or entry:KEY:N of an invocation, step:N of its agents,
+        /// feature:ID, commit:HEX, time:2026-11-22T01:00:00Z, or event:N.
+        #[arg(long, value_name = "POINT", conflicts_with_all = ["invocation", "after"])]
+        at: Option<Point>,
     },
     /// Replay finished invocations from their journals without executing any effect, and compare the results.
     Replay {

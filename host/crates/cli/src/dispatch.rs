@@ -75,7 +75,8 @@ pub(super) async fn run(command: Command, context: &Context) -> fault::Result<Ex
         Command::Workers => workers::run(context).await,
         Command::Metrics => show::metrics(context).await,
         Command::Report(args) => report::run(context, args).await,
-        Command::Journal { run, invocation, after } => {
+        Command::Journal { run, at: Some(point), .. } => show::journal_at(context, context.which(run), point).await,
+        Command::Journal { run, invocation, after, at: None } => {
             show::journal(context, context.which(run), invocation, after).await
         }
         Command::Replay { run, invocation, with } => show::replay(context, context.which(run), invocation, with).await,

@@ -55,7 +55,7 @@ const EXAMPLES: &[Entry] = &[
     ("workers", ["longhaul workers", "longhaul workers --json"]),
     ("metrics", ["longhaul metrics", "longhaul metrics --json"]),
     ("report", ["longhaul report", "longhaul report r-1c0d7e --format html --output report.html"]),
-    ("journal", ["longhaul journal", "longhaul journal --invocation f-login/1/generate"]),
+    ("journal", ["longhaul journal --invocation f-login/1/generate", "longhaul journal --at feature:login"]),
     ("replay", ["longhaul replay", "longhaul replay r-1c0d7e --invocation f-login/1/generate"]),
     ("features", ["longhaul features", "longhaul features --checks"]),
     ("features list", ["longhaul features list", "longhaul features r-1c0d7e list"]),
