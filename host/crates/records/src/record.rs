@@ -4,17 +4,21 @@
 //! module gives events no meaning for notifications, memory or the progress of a project.
 
 mod carried;
+mod fork;
 mod parts;
 mod place;
 mod run;
+mod tree_past;
 
 pub use carried::{
     CarriedCommits, CarriedTree, UncarriedFile, carried_commits, carried_tree, forget_carried, forget_carried_commits,
     forget_carried_tree, forget_carried_trees, is_carried, put_carried_commits, put_carried_tree,
 };
+pub use fork::{ForkedFrom, begin_removal, forked, forks, hand_over, is_of_forks, put_fork};
 pub use parts::put as put_state;
 pub use place::{TreePlace, forget_tree_place, move_tree_place, put_tree_place, tree_place};
 pub use run::RunRecord;
+pub use tree_past::{TimedTree, newest_tree, put_tree_past, tree_at};
 
 use crate::stop_condition::StopCondition;
 use longhaul_core::event::RunEvent;
