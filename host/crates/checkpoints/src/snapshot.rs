@@ -25,7 +25,7 @@ use longhaul_security::signing::{self, Signed, SigningKey};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use restoring::{removal, restore};
+pub use restoring::{removal, restore, rows_of_run};
 pub use taking::{digests, take};
 
 /// The version of the format. It grows when an older reader could misread a newer snapshot.
@@ -284,8 +284,9 @@ fn disowned(rows: TableRows, snapshot: &Snapshot) -> fault::Result<TableRows> {
         if table == Table::States && key == record::archived_key(run) {
             continue;
         }
-        // The trees are those of the snapshot, whatever a store had of others.
-        if table == Table::States && record::is_carried(run, key.as_bytes()) {
+        // The trees are those of the snapshot, whatever a store had of others, and its forks stayed there.
+        let is_of_there = record::is_carried(run, key.as_bytes()) || record::is_of_forks(run, key.as_bytes());
+        if table == Table::States && is_of_there {
             continue;
         }
         owned.push((table, key, value));

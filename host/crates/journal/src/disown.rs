@@ -217,6 +217,15 @@ mod tests {
     }
 
     #[test]
+    fn a_journal_that_refers_to_another_one_is_refused() {
+        let invocation = InvocationId::from_text(INVOCATION);
+        let shared = br#"{"version":1,"of":"r-2/f-a/1/generate","through":1}"#.to_vec();
+        let rows = vec![(key(&invocation, 0, Kind::Shared).as_bytes().to_vec(), shared), asked(2, CALL, "a")];
+        let refused = disowned(&invocation, rows, &|_| None).unwrap_err();
+        assert!(matches!(refused, JournalError::Damaged { entry: 0, .. }), "{refused}");
+    }
+
+    #[test]
     fn an_invocation_that_has_ended_stays_as_it_was() {
         check(vec![asked(1, ENTRY, "a"), decided(1, &yes()), finished()], &["1 yes", "1 tools.approve a"]);
     }

@@ -46,15 +46,15 @@ fn newest(all: &[StoredRun]) -> BTreeSet<RunId> {
     newest.into_values().map(|(_, run)| run.clone()).collect()
 }
 
-/// Removes a run with its trees; returns its rows, and the bytes of its trees.
+/// Removes a run with its trees; returns its rows, and the bytes of its trees. Forks get the entries that they share.
 pub async fn remove_run(home: &Home, store: &dyn Store, run: &RunId, dry_run: bool) -> fault::Result<(usize, u64)> {
-    let batch = longhaul_checkpoints::removal(store, run)?;
-    let rows = batch.ops.len();
+    let rows = longhaul_checkpoints::rows_of_run(store, run)?.ops.len();
     let trees = trees_of(home, |name| name.split('.').next() == Some(run.as_str()));
     let bytes = trees.iter().map(|tree| bytes_below(tree)).sum();
     if !dry_run {
         // The rows first: the next sweep removes a tree without a run.
-        store.commit(batch).await?;
+        record::hand_over(store, run).await?;
+        store.commit(longhaul_checkpoints::removal(store, run)?).await?;
         trees.iter().for_each(|tree| remove(tree));
     }
     Ok((rows, bytes))

@@ -7,19 +7,23 @@ mod carried;
 mod contents;
 mod earlier_parts;
 mod events;
+mod fork;
 mod parts;
 mod past;
 mod place;
 mod run;
+mod tree_past;
 
 pub use carried::{
     CarriedCommits, CarriedTree, UncarriedFile, carried_commits, carried_tree, forget_carried, forget_carried_commits,
     forget_carried_tree, forget_carried_trees, is_carried, put_carried_commits, put_carried_tree,
 };
 pub use events::{event_ms, events_after, last_event, last_event_ms, last_event_until, put_events};
+pub use fork::{ForkedFrom, begin_removal, forked, forks, hand_over, is_of_forks, put_fork};
 pub use parts::{history_begins, put as put_state, state_at, step_of};
 pub use place::{TreePlace, forget_tree_place, move_tree_place, put_tree_place, tree_place};
 pub use run::RunRecord;
+pub use tree_past::{TimedTree, newest_tree, put_tree_past, tree_at};
 
 use crate::stop_condition::StopCondition;
 use longhaul_core::fault::{self, Context as _, Fault};

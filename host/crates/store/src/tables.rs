@@ -38,6 +38,10 @@
 //! | | run, `place` | the data directory that has its trees, where several share the state |
 //! | | run, `tree`, number of the tree | the files of a tree that differ from a commit, where several share the state: the digest of their manifest |
 //! | | run, `git` | the commits of the run in the same case: digests of packs, and its refs |
+//! | | run, `tree-past`, number of the tree, time | the same of a tree from that time on, with `[run] tree_history`; null if it could not be kept |
+//! | | run, `forked` | the run that it was forked from, the point, and the usage before it |
+//! | | run, `fork`, other run | null: the other run is a fork of it |
+//! | | run, `lent`, other run | null: a journal of the other run may begin with entries that this run holds; without the other run the number of changes of these rows |
 //! | | run, `loss` | the failover or restore of the database that may have lost its newest commits; it goes on when a person resumes it |
 //! | | run, `queued` | the time from which it waits for its turn; text; deleted when it gets it |
 //! | | `migration` | the other end of a migration that is unfinished, or that moved the state away; a store with it is refused |

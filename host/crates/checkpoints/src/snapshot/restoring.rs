@@ -58,6 +58,8 @@ pub async fn restore(
         check_commits(snapshot, &directory)?;
         check_branch(&*host.store, &record)?;
     }
+    // Forks of the run that it replaces share its journals.
+    record::hand_over(&*host.store, run).await?;
     let mut batch = removal(&*host.store, run)?;
     for bytes in &snapshot.content {
         batch.blob(BASE64.decode(bytes).or_invalid(|| DAMAGED)?);
@@ -166,8 +168,15 @@ fn check_commits(snapshot: &Snapshot, directory: &Path) -> fault::Result<()> {
     Ok(())
 }
 
-/// A batch that removes all rows of a run.
+/// A batch that removes all rows of a run, which handed its journals over with [`record::hand_over`].
 pub fn removal(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
+    let mut batch = record::begin_removal(store, run)?;
+    batch.ops.extend(rows_of_run(store, run)?.ops);
+    Ok(batch)
+}
+
+/// A batch that removes the rows of a run under all its keys, whoever shares them.
+pub fn rows_of_run(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
     let mut batch = Batch::new();
     for name in TableName::ALL {
         let (prefix, mut after) = (name.prefix(run), None::<Vec<u8>>);
