@@ -51,7 +51,7 @@ pub struct ForkArgs {
     #[arg(long)]
     repeat_effects: bool,
     /// Make the fork without a question.
-    #[arg(long, short, conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
     /// Show the plan, and make nothing.
     #[arg(long)]

@@ -48,6 +48,12 @@ enum CutPlace {
 pub(crate) struct MadeCommit {
     /// The commit. None: there was nothing to commit.
     pub(crate) commit: Option<String>,
+    /// True when the branch had moved, so that there was no commit.
+    #[serde(default)]
+    moved: bool,
+    /// The reasons why a person refused the commit.
+    #[serde(default)]
+    refused: Vec<String>,
 }
 
 impl JournalCut {
@@ -137,6 +143,9 @@ fn commit(store: &dyn Store, of: InvocationId, work: &Work, at_ms: u64) -> fault
     let answered = last.answered.filter(|_| last.asked.name != APPROVAL);
     let Some(answered) = answered else { return Ok(None) };
     let made: MadeCommit = serde_json::from_str(&answered.answer)?;
+    if made.moved || !made.refused.is_empty() {
+        return Ok(None);
+    }
     Ok(Some(JournalCut { key: work.key(), of, through, place: CutPlace::Time(at_ms), made: Some(made) }))
 }
 

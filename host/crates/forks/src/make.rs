@@ -88,10 +88,18 @@ async fn settle_branch(host: &PluginHost, record: &RunRecord, is_stored: bool) {
     let (directory, name) = (record.directory.clone(), record.branch.clone());
     let settle = move || -> fault::Result<()> {
         let (project, branch) = (UserRepository::open(&directory)?, Branch::new(&name)?);
-        Ok(if is_stored { project.keep_fork_branch(&branch)? } else { project.drop_fork_branch(&branch)? })
+        if is_stored {
+            project.keep_fork_branch(&branch)?;
+        } else {
+            project.drop_fork_branch(&branch)?;
+        }
+        Ok(())
     };
-    let settled = tokio::task::spawn_blocking(settle).await;
-    if let Err(error) = settled.map_err(Fault::from).and_then(|settled| settled) {
+    let settled = match tokio::task::spawn_blocking(settle).await {
+        Ok(settled) => settled,
+        Err(stopped) => Err(stopped.into()),
+    };
+    if let Err(error) = settled {
         tracing::warn!(run = %record.run, "the mark of a fork's branch is left: {error:#}");
     }
     host.crash.reach("fork.settled");

@@ -84,7 +84,7 @@ impl ApprovalGate {
                 if let Some(error) = self.tools.own_tool(&intent.call.tool).and_then(|own| own.refusal(&intent.call)) {
                     return Ok(Ok((CallDecision::Denied(refused(error)), Batch::new())));
                 }
-                self.ask(intent, gate, subject, WhyAsked { heard, repeats }).await?
+                self.ask(intent, gate, subject, AskReasons { heard, repeats }).await?
             }
         };
         let (text, ApprovalSubject { invocation, entry, .. }) = (question(&approval), approval.subject);
@@ -151,9 +151,9 @@ impl ApprovalGate {
         intent: &Intent,
         gate: &ToolGate,
         subject: ApprovalSubject,
-        because: WhyAsked,
+        because: AskReasons,
     ) -> fault::Result<Approval> {
-        let WhyAsked { heard, repeats } = because;
+        let AskReasons { heard, repeats } = because;
         let approval = Approval {
             id: subject.id(),
             subject,
@@ -174,7 +174,7 @@ impl ApprovalGate {
 }
 
 /// The reasons why a person is asked about a call, beside the operator's policy.
-struct WhyAsked {
+struct AskReasons {
     /// The sources of untrusted text that no rule allows.
     heard: Vec<String>,
     /// True when the call repeats an effect.

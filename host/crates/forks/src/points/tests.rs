@@ -33,6 +33,7 @@ fn run_record() -> RunRecord {
         goal: String::new(),
         pins: Default::default(),
         models: Default::default(),
+        model: None,
         plan: None,
         ask: None,
         passed_before: Default::default(),
