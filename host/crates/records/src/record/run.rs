@@ -143,3 +143,61 @@ impl RunRecord {
         Ok(batch.insert(Table::Runs, Self::key(&self.run), serde_json::to_vec(self)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: &str = "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\nmodels = [\"a\"]\n\
+                          [models.a]\nprovider = \"local\"\n\
+                          [models.b]\nprovider = \"recorded\"\nfile = \"b.jsonl\"\nfallback = [\"a\"]\n\
+                          [models.r]\nprovider = \"route\"\nmodels = [\"a\", \"b\"]\nby = \"cost\"\n";
+
+    fn record(model: Option<&str>) -> RunRecord {
+        RunRecord {
+            run: RunId::from_text("r-1"),
+            project: "p".into(),
+            id: String::new(),
+            // Without a file, so that the pinned text counts.
+            directory: "/nowhere".into(),
+            branch: "longhaul/p".into(),
+            base: String::new(),
+            config: CONFIG.into(),
+            goal: String::new(),
+            pins: PinnedPlugins::new(),
+            models: ModelOptions::default(),
+            model: model.map(str::to_owned),
+            plan: None,
+            ask: None,
+            passed_before: BTreeMap::new(),
+            created_ms: 1,
+        }
+    }
+
+    #[test]
+    fn one_model_answers_in_the_place_of_all_others_under_their_names() {
+        let before = record(None).config_now().expect("a configuration");
+        let now = record(Some("b")).config_now().expect("a configuration");
+        assert!(now.models.keys().eq(before.models.keys()));
+        assert!(now.models.values().all(|model| model.provider == before.models["b"].provider));
+        assert!(now.models.values().all(|model| model.fallback.is_empty()), "they would be the same model");
+        assert_eq!(now.agents["code"].models, ["a"]);
+        assert_ne!(before.models["a"].provider, before.models["b"].provider);
+    }
+
+    #[test]
+    fn a_model_that_cannot_answer_for_others_is_refused() {
+        for (model, words) in [("gone", "there is: a, b, r"), ("r", "is a route between models")] {
+            let why = record(Some(model)).config_now().expect_err("refused").to_string();
+            assert!(why.contains(words), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_record_of_an_earlier_release_names_no_model() {
+        let mut stored = serde_json::to_value(record(Some("b"))).expect("JSON");
+        stored.as_object_mut().expect("an object").remove("model");
+        let read: RunRecord = serde_json::from_value(stored).expect("a record");
+        assert_eq!(read.model, None);
+    }
+}
