@@ -57,6 +57,7 @@ pub(crate) fn journal_records(bytes: &[u8]) {
     let _ = longhaul_journal::finished(&store, &invocation);
     let _ = longhaul_journal::entries(&store, &invocation, 0, 1_000);
     let _ = longhaul_journal::children(&store, &invocation);
+    let _ = longhaul_journal::answered_through(&store, &invocation, u64::MAX);
     reopened(store, invocation);
 }
 

@@ -128,14 +128,14 @@ impl TreeCarrier {
         if !matches!(record::carried_tree(store, run, number), Ok(None)) {
             record::forget_carried_tree(&mut batch, run, number);
         }
-        if let Some(clock) = &self.0.history
-            && !matches!(record::newest_tree(store, run, number), Ok(None | Some((_, None))))
-        {
-            let unknown = record::put_tree_past(Batch::new(), run, number, clock.now_ms(), None);
-            // Nothing is written as JSON but null.
-            batch.ops.extend(unknown.unwrap_or_default().ops);
-        }
-        Ok(batch)
+        let Some(clock) = &self.0.history else { return Ok(batch) };
+        let at_ms = match record::newest_tree(store, run, number) {
+            Ok(None | Some((_, None))) => return Ok(batch),
+            Ok(Some((before_ms, Some(_)))) => clock.now_ms().max(before_ms),
+            Err(_) => clock.now_ms(),
+        };
+        // Null is JSON.
+        Ok(record::put_tree_past(batch, run, number, at_ms, None).unwrap_or_default())
     }
 
     async fn look(&self, base: Option<String>) -> fault::Result<Batch> {
@@ -277,3 +277,6 @@ fn named(lost: Vec<LostFile>) -> Vec<UncarriedFile> {
     let rest = (more > 0).then(|| UncarriedFile { path: "...".to_owned(), why: format!("{more} more files") });
     files.chain(rest).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -108,8 +108,8 @@ fn rows_of(store: &dyn Store, name: TableName, run: &RunId) -> fault::Result<Vec
     }
 }
 
-/// True for a row that carries trees between machines that share a store, since a snapshot has the files themselves, and
-/// for one about the forks of the run, which stay here.
+/// True for a row that carries trees between machines that share a store, since a snapshot has the files themselves,
+/// and for one about the forks of the run, which stay here.
 fn is_of_machines(name: TableName, run: &RunId, key: &[u8]) -> bool {
     name == TableName::States && (record::is_carried(run, key) || record::is_of_forks(run, key))
 }
