@@ -154,6 +154,7 @@ fn rows(run: &str, approval: &str, task: &str, commit: &str) -> Vec<Row> {
         row("/api/v1/runs/{run}/report", &of_run("/report?format=json"), &["report", run]),
         list("/api/v1/runs/{run}/features", &of_run("/features"), &["features", run]),
         list("/api/v1/runs/{run}/journal", &of_run("/journal"), &["journal", run]),
+        row("/api/v1/runs/{run}/at", &of_run("/at?point=feature:one"), &["journal", run, "--at", "feature:one"]),
         row(
             "/api/v1/runs/{run}/journal/entries",
             &of_run(&format!("/journal/entries?invocation={invocation}")),

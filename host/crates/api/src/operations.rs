@@ -32,6 +32,7 @@ use crate::features::{
     AcceptProposal, AddFeature, DropFeature, EditFeature, KeptWork, ListProposals, RecheckFeatures, RecheckOutcome,
     RejectProposal, ShowKept,
 };
+use crate::forks::{ForkOutcome, ForkRun};
 use crate::graph_output::{GraphOutputPage, ReadGraphOutput};
 use crate::graphs::{
     AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, GraphPage, ListGraphs, ListSteps, OperateGraph,
@@ -42,6 +43,7 @@ use crate::journal::{
     RecordedInvocation, ReplayInvocations, ReplayOutcome,
 };
 use crate::memory::{ForgetMemory, ListMemory, MemoryItem, PromoteMemory, SearchMemory, ShowMemory};
+use crate::points::{RunAtPoint, ShowPoint};
 use crate::projects::{
     AcceptMcp, AcceptedMcp, CheckProject, CreateProject, CreatedProject, DescribeMcp, ListProjects, McpTools,
     ProjectCheck, ProjectList,
@@ -557,6 +559,8 @@ operations! {
         fn answer_run(AnswerRun) -> AffectedRun, Repeat, run Run(run);
         /// Withdraw the answer to a question about an effect, as long as no work used it.
         fn take_back_answer(TakeBackAnswer) -> AffectedRun, Repeat, run Run(run);
+        /// Make a run that goes on from a point of another one, or tell what it would share and repeat.
+        fn fork_run(ForkRun) -> ForkOutcome, Once, paths ForkRun::paths;
         /// Go back to an earlier commit of a run that no process works on.
         fn revert_run(RevertRun) -> RevertOutcome, Repeat, run Run(run);
         /// Move a run that no process works on to other bytes of a plugin.
@@ -607,6 +611,8 @@ operations! {
         fn rehearse_runs(RehearseRuns) -> RehearsalReport, Repeat, paths RehearseRuns::paths;
         /// A page of the events of a run.
         fn events(ListEvents) -> Vec<RunEvent>, Look;
+        /// A run as it was at a point of its past.
+        fn run_at_point(ShowPoint) -> RunAtPoint, Look;
         /// The plugin and the table of `longhaul.toml` that carried out each invocation of a run.
         fn carried_invocations(ListCarried) -> Vec<CarriedInvocation>, Repeat;
     }

@@ -1,5 +1,6 @@
 //! Requests and responses about runs, and the summaries of projects and runs. This module looks nothing up.
 
+use crate::forks::ForkOrigin;
 use longhaul_core::event::WorkUsage;
 use longhaul_core::journal::Resolution;
 use longhaul_core::model::Usage;
@@ -368,6 +369,9 @@ pub struct RunSummary {
     /// The cap on its cost, in millionths of a US dollar. None: there is none.
     #[serde(default)]
     pub budget_microdollars: Option<u64>,
+    /// The run that it was forked from. None: it is no fork.
+    #[serde(default)]
+    pub forked_from: Option<RunId>,
 }
 
 /// A run with its details.
@@ -378,6 +382,9 @@ pub struct Status {
     pub summary: RunSummary,
     /// The branch that it commits to. Empty for an ask.
     pub branch: String,
+    /// Its origin, if it is a fork.
+    #[serde(default)]
+    pub fork: Option<ForkOrigin>,
     /// The question or task of an ask. None: it is no ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,

@@ -20,6 +20,7 @@
 //! | `wire/events.rs` | pages of events |
 //! | `wire/exports.rs` | files that an import reads again |
 //! | `wire/features.rs` | features and plans |
+//! | `wire/forks.rs` | forks of runs |
 //! | `wire/graphs.rs` | graphs of steps of code |
 //! | `wire/journal.rs` | invocations, journal entries and replays |
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
@@ -28,6 +29,7 @@
 //! | `wire/onboarding.rs` | the installed skill, and the demo of `onboard` |
 //! | `wire/packages.rs` | locked packages of Python |
 //! | `wire/plugins.rs` | plugins: lists, builds and installations; inspections, checks and calls of one |
+//! | `wire/points.rs` | runs at points of their past |
 //! | `wire/projects.rs` | identities and checks of projects, and outcomes of prompts |
 //! | `wire/prompts.rs` | guesses about prompts |
 //! | `wire/resources.rs` | resource use of the machine |
@@ -49,6 +51,7 @@ pub mod doctor;
 pub mod events;
 pub mod exports;
 pub mod features;
+pub mod forks;
 pub mod graphs;
 pub mod journal;
 pub mod knowledge;
@@ -57,6 +60,7 @@ pub mod models;
 pub mod onboarding;
 pub mod packages;
 pub mod plugins;
+pub mod points;
 pub mod projects;
 pub mod prompts;
 pub mod resources;

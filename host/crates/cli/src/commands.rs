@@ -6,11 +6,12 @@
 use super::arguments::{FormArg, ModelArgs, RunArg};
 use super::{
     agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, crashtest, decisions, diff,
-    do_prompt, doctor, exec, features, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin, project,
-    ps, rehearse, report, revert, runs, runtimes, scenario, schedule, schema, secrets, serve, skill, store, token,
-    trajectories, trust,
+    do_prompt, doctor, exec, features, fork, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin,
+    project, ps, rehearse, report, revert, runs, runtimes, scenario, schedule, schema, secrets, serve, skill, store,
+    token, trajectories, trust,
 };
 use clap::Subcommand;
+use longhaul_api::points::Point;
 use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
@@ -104,6 +105,9 @@ pub(super) enum Command {
     /// Reset a run to one of its earlier commits: its branch, its tree and the status of its features. Later commits
     /// stay reachable.
     Revert(revert::RevertArgs),
+    /// Make a run that goes on from a point of another one, and shares what that run was answered until then. Nothing
+    /// that had ended is done again, and the other run stays as it is.
+    Fork(fork::ForkArgs),
     /// List the commits of a run, newest first, or show one of them with its changes.
     Log(log::LogArgs),
     /// Show the changes of a run, or of one of its features.
@@ -160,7 +164,7 @@ pub(super) enum Command {
     Report(report::ReportArgs),
     /// Compare runs step by step: the first difference, answers, files, verdicts, cost and time.
     Compare(compare::CompareArgs),
-    /// List the invocations of a run, or show the journal of one.
+    /// List the invocations of a run, show the journal of one, or show the run as it was at a point of its past.
     Journal {
         #[command(flatten)]
         run: RunArg,
@@ -170,6 +174,10 @@ pub(super) enum Command {
         /// Show entries after this number.
         #[arg(long, default_value_t = 0)]
         after: u32,
+        /// Show the run as it was at a point: entry:N or entry:KEY:N of an invocation, step:N of its agents,
+        /// feature:ID, commit:HEX, time:2026-11-22T01:00:00Z, or event:N.
+        #[arg(long, value_name = "POINT", conflicts_with_all = ["invocation", "after"])]
+        at: Option<Point>,
     },
     /// Replay finished invocations from their journals without executing any effect, and compare the results.
     Replay {

@@ -9,9 +9,9 @@ use super::follow::StartRequest;
 use super::order::print_done;
 use super::{
     agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, crashtest, decisions, detect,
-    diff, do_prompt, doctor, exec, features, follow, gc, grant_args, graph, log, mcp, memory, merge, models, onboard,
-    owner, packages, plugin, project, ps, rehearse, report, revert, runs, runtimes, scenario, schedule, schema,
-    secrets, show, skill, store, token, trajectories, trust, workers,
+    diff, do_prompt, doctor, exec, features, follow, fork, gc, grant_args, graph, log, mcp, memory, merge, models,
+    onboard, owner, packages, plugin, project, ps, rehearse, report, revert, runs, runtimes, scenario, schedule,
+    schema, secrets, show, skill, store, token, trajectories, trust, workers,
 };
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{AbandonRun, BeginRun, PauseRun, ResumeRun};
@@ -51,6 +51,7 @@ pub(super) async fn run(command: Command, context: &Context) -> fault::Result<Ex
             follow::start(context, StartRequest::Resume(ResumeRun { run, retry_failing, sessions }), form).await
         }
         Command::Revert(args) => revert::run(context, args).await,
+        Command::Fork(args) => fork::run(context, args).await,
         Command::Log(args) => log::run(context, args).await,
         Command::Diff(args) => diff::run(context, args).await,
         Command::Merge(args) => merge::run(context, args).await,
@@ -75,7 +76,8 @@ pub(super) async fn run(command: Command, context: &Context) -> fault::Result<Ex
         Command::Metrics => show::metrics(context).await,
         Command::Report(args) => report::run(context, args).await,
         Command::Compare(args) => compare::run(context, args).await,
-        Command::Journal { run, invocation, after } => {
+        Command::Journal { run, at: Some(point), .. } => show::journal_at(context, context.which(run), point).await,
+        Command::Journal { run, invocation, after, at: None } => {
             show::journal(context, context.which(run), invocation, after).await
         }
         Command::Replay { run, invocation, with } => show::replay(context, context.which(run), invocation, with).await,

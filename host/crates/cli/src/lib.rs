@@ -36,6 +36,7 @@ mod diff;
 mod do_prompt;
 mod exec;
 mod features;
+mod fork;
 mod graph;
 mod log;
 mod memory;

@@ -281,12 +281,15 @@ mod tests {
     }
 
     #[test]
-    fn a_run_names_labels_and_a_priority_or_has_the_usual_ones() {
+    fn a_run_names_labels_a_priority_and_a_history_or_has_the_usual_ones() {
         let run = |more: &str| Config::parse(&format!("{SMALL}{more}")).expect(more).run;
         assert_eq!((run("").labels_needed(), run("").priority()), (&[][..], 4));
         let named = run("[run]\nlabels_needed = [\"gpu\", \"eu\"]\npriority = 9\nneeds = { memory_mb = 1.0 }");
         assert_eq!((named.labels_needed(), named.priority()), (&["gpu".to_owned(), "eu".to_owned()][..], 9));
         assert_eq!(run("[run]\npriority = 0").priority(), 0);
+        assert!(!run("").tree_history && run("[run]\ntree_history = true").tree_history);
+        let other = "line 6: [run] invalid type: string \"yes\", expected a boolean";
+        check("[run]\ntree_history = \"yes\"", other);
         check("[run]\nlabels_needed = [\"GPU\"]", "line 6: [run] labels_needed has `GPU`; a label has 1 to 63 of a-z");
         check("[run]\nlabels_needed = [\"a\", \"a\"]", "line 6: [run] labels_needed has `a` twice; keep one");
         let many = (0..33).map(|number| format!("\"l{number}\"")).collect::<Vec<_>>().join(", ");

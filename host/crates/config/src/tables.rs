@@ -152,6 +152,11 @@ pub struct RunConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 9))]
     pub priority: Option<u8>,
+    /// Keep the files of the run's trees as they were after each call that may have changed them, so that the run can be
+    /// forked at each of these points. Such a call then takes a walk through the tree, and what it changed is stored
+    /// until the run is deleted. A run keeps what it began with. Default false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tree_history: bool,
 }
 
 /// The priority of a run that names none.

@@ -26,9 +26,6 @@ pub trait Watch: Send + Sync {
     /// The whole content of a step whose event keeps only its beginning. It comes before the step of that number.
     fn content(&self, _invocation: &InvocationId, _number: u32, _content: StepContent) {}
 
-    /// The guest is about to make a call that is an entry of its journal; also where the journal holds it. The bytes
-    /// are those of which the journal keeps the digest, as JSON.
-    fn asks(&self, _name: &'static str, _arguments: &[u8]) {}
 
     /// A conversation has an update, counted from 0; also when a journal caused it.
     fn said(&self, _conversation: usize, _said: ConversationUpdate<'_>) {}
@@ -37,8 +34,9 @@ pub trait Watch: Send + Sync {
     /// `conversation.complete` is this request.
     fn requested(&self, _conversation: usize, _request: &ModelRequest) {}
 
-    /// An import is called, with its arguments as JSON; also when a journal has the answer.
-    fn called(&self, _name: &str, _arguments: &[u8]) {}
+    /// The guest is about to make a call that is an entry of its journal; also where the journal has the answer. The
+    /// arguments are the JSON of which the journal keeps the digest.
+    fn called(&self, _name: &'static str, _arguments: &[u8]) {}
 }
 
 /// The whole content of a step.

@@ -14,6 +14,7 @@ pub mod day;
 pub mod decisions;
 pub mod detect;
 mod evidence;
+mod fork;
 pub mod input;
 pub mod limits;
 pub mod plan;

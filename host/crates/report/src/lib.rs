@@ -395,10 +395,12 @@ mod tests {
             spent: longhaul_core::supervisor::InvocationUsage::default(),
             wall_ms: 0,
             budget_microdollars: None,
+            forked_from: None,
         };
         let status = Status {
             summary,
             branch: "longhaul/p".into(),
+            fork: None,
             asked: None,
             reason: "the end".into(),
             question: None,

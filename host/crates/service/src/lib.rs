@@ -15,6 +15,7 @@
 //! | `begin.rs` | the start of a run |
 //! | `codes.rs` | the codes of errors |
 //! | `ask.rs` | the start of an ask |
+//! | `forks.rs` | forks of runs |
 //! | `orders.rs` | resume, pause, abandon, edit |
 //! | `archive.rs` | the archive of runs |
 //! | `answers.rs` | answers to questions about effects, and their withdrawal |
@@ -70,6 +71,7 @@ mod costs;
 mod decisions;
 mod exporters;
 mod features;
+mod forks;
 mod grants;
 mod graphs;
 mod handover;

@@ -41,6 +41,7 @@ impl Service {
             spent: ledger.total,
             wall_ms: ledger.wall_ms,
             budget_microdollars: state.limits.cost_microdollars_max,
+            forked_from: record::forked(&*self.host.store, &record.run)?.map(|origin| origin.parent),
         })
     }
 
@@ -73,6 +74,7 @@ impl Service {
         Ok(Status {
             summary: self.summary(stored)?,
             branch: record.branch.clone(),
+            fork: self.origin(&record.run)?,
             asked: record.ask.as_ref().map(|_| record.goal.clone()),
             synthesis: state.answer.clone(),
             reason,

@@ -44,7 +44,7 @@ impl Service {
             )));
         }
         let finished = longhaul_journal::finished(store, &id)?;
-        let asked = self.asked(&record, &id, finished.as_ref()).await?;
+        let asked = self.asked(&record, &id, &began, finished.as_ref()).await?;
         let entries = longhaul_journal::entries(store, &id, 0, ENTRIES_MAX)?;
         let (calls, cut_off) = calls(&id, asked, entries)?;
         let open = match &finished {
@@ -61,6 +61,7 @@ impl Service {
         &self,
         record: &RunRecord,
         id: &InvocationId,
+        began: &Began,
         finished: Option<&Finished>,
     ) -> fault::Result<Vec<AskedCall>> {
         let asked = Arc::new(AskedCalls::default());
@@ -69,7 +70,7 @@ impl Service {
             replay::so_far(&self.host, record, id.clone(), watch).await?;
             return Ok(asked.all());
         };
-        let difference = replay::difference_of(&self.host, record, id.clone(), finished, watch).await?;
+        let difference = replay::difference_of(&self.host, record, id, began, finished, watch).await?;
         // The clock or a person ended it, so a replay ends elsewhere.
         if let Some(difference) = difference.filter(|_| !finished.interrupted) {
             bail!(Fault::conflict(format!("the replay of `{id}` differs from its journal: {difference}")));

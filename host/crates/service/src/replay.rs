@@ -85,24 +85,20 @@ pub async fn one(
             "`{invocation}` has not finished, so there is nothing to compare with; resume the run first"
         )));
     };
-    let mut replayed = run_again(host, record, invocation, &finished, with, watch).await?;
-    if with.is_none() && replayed.same && replayed.fuel.0 != replayed.fuel.1 {
-        replayed.same = false;
-        replayed.difference =
-            Some(format!("the fuel differs: {} was recorded, {} was used", replayed.fuel.0, replayed.fuel.1));
-    }
-    Ok(replayed)
+    run_again(host, record, invocation, &finished, with, watch).await
 }
 
 /// The difference of the calls and the result of a finished invocation from its journal. The fuel is not compared.
 pub async fn difference_of(
     host: &Arc<PluginHost>,
     record: &RunRecord,
-    invocation: InvocationId,
+    invocation: &InvocationId,
+    began: &Began,
     finished: &Finished,
     watch: Arc<dyn Watch>,
 ) -> fault::Result<Option<String>> {
-    Ok(run_again(host, record, invocation, finished, None, watch).await?.difference)
+    let replayed = over_journal(host, record, invocation, began, finished, &ReplayBasis::default(), watch).await?;
+    Ok(replayed.difference.map(|difference| difference.to_string()))
 }
 
 /// Hears what was said in an invocation that has not ended, up to where its journal ends.
@@ -249,7 +245,6 @@ fn with_settings(input: &[u8], export: &str, settings: Value) -> fault::Result<V
         *place = settings;
     }
     Ok(serde_json::to_vec(&value)?)
-    compare(&plugin, setup, &recorder, &began, finished, &input).await
 }
 
 /// A replay sends no request: models, tools and checks are answered from the journal or not at all.

@@ -94,7 +94,7 @@ impl RequestRecorder {
 impl Watch for RequestRecorder {
     fn heard(&self, _invocation: &InvocationId, _text: &str) {}
 
-    fn asks(&self, name: &'static str, arguments: &[u8]) {
+    fn called(&self, name: &'static str, arguments: &[u8]) {
         let mut state = self.state();
         state.asked = state.asked.saturating_add(1);
         if self.entry.is_none_or(|entry| entry == state.asked) {

@@ -3,6 +3,7 @@
 use super::ServiceOperations;
 use longhaul_api::commits::ShowCommit;
 use longhaul_api::comparison::{CompareRuns, RunComparison};
+use longhaul_api::forks::{ForkOutcome, ForkRun};
 use longhaul_api::operations::RunOperations;
 use longhaul_api::rehearsals::{MoveRun, MovedRun};
 use longhaul_api::run_lists::{CountRuns, ListInterrupted, ListRunPage, RunCounts, RunPage};
@@ -102,6 +103,10 @@ impl RunOperations for ServiceOperations<'_> {
     async fn take_back_answer(&self, request: TakeBackAnswer) -> fault::Result<AffectedRun> {
         let TakeBackAnswer { run, feature, question } = request;
         self.0.take_back(&run, feature.as_deref(), question.as_deref()).await
+    }
+
+    async fn fork_run(&self, request: ForkRun) -> fault::Result<ForkOutcome> {
+        self.0.fork(request).await
     }
 
     async fn revert_run(&self, RevertRun { run, to, stash }: RevertRun) -> fault::Result<RevertOutcome> {

@@ -3,8 +3,8 @@
 //! The tree is a plain directory made from a commit of the user's repository: it has no `.git`, so that nothing that
 //! runs on it reaches hooks or configuration. Commits go straight into the user's object database, and of all refs only
 //! `refs/heads/longhaul/NAME` moves, by compare-and-swap; a revert keeps its former tip under `refs/longhaul/reverted`,
-//! an agent its checkpoints under `refs/longhaul/checkpoints`, and a run that comes from another server what it
-//! replaces under `refs/longhaul/replaced`. This crate never touches the user's checkout, index or configuration,
+//! an agent its checkpoints under `refs/longhaul/checkpoints`, a run that comes from another server what it replaces
+//! under `refs/longhaul/replaced`, and a fork that is being made its mark under `refs/longhaul/forks`. This crate never touches the user's checkout, index or configuration,
 //! except in [`UserRepository::merge_into_checkout`]; it runs no git filter and no hook, and follows no symbolic link
 //! of the tree. Everything except [`run_native`] blocks.
 
@@ -16,6 +16,7 @@ mod contents;
 mod copy_repository;
 mod diff;
 mod error;
+mod fork_branch;
 mod git;
 mod glob;
 mod ignore;

@@ -1,6 +1,7 @@
 //! Projects and runs.
 
 use super::features::FeatureView;
+use super::forks::ForkOriginView;
 use super::usage::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
 use crate::projects::CreatedProject;
@@ -179,6 +180,9 @@ pub struct RunView {
     pub usage: UsageView,
     /// Working time, in milliseconds.
     pub wall_ms: u64,
+    /// The run that it was forked from; null: it is no fork.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub forked_from: Option<String>,
 }
 
 impl From<RunSummary> for RunView {
@@ -201,6 +205,7 @@ impl From<RunSummary> for RunView {
             agents: inner.agents,
             usage: inner.spent.usage.into(),
             wall_ms: inner.wall_ms,
+            forked_from: inner.forked_from.map(|parent| parent.to_string()),
         }
     }
 }
@@ -236,6 +241,9 @@ pub struct RunDetails {
     pub summary: RunView,
     /// The branch of its commits; empty for an ask.
     pub branch: String,
+    /// Its origin, if it is a fork; null: it is none.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub fork: Option<ForkOriginView>,
     /// The goal of the request, if it is an ask.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub goal: Option<String>,
@@ -267,6 +275,7 @@ impl From<Status> for RunDetails {
         Self {
             summary: inner.summary.into(),
             branch: inner.branch,
+            fork: inner.fork.map(Into::into),
             goal: inner.asked,
             answer: inner.synthesis.map(Into::into),
             reason: inner.reason,

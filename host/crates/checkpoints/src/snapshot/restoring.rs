@@ -56,7 +56,10 @@ pub async fn restore(
     // An ask needs no repository.
     if record.ask.is_none() {
         check_commits(snapshot, &directory)?;
+        check_branch(&*host.store, &record)?;
     }
+    // Forks of the run that it replaces share its journals.
+    record::hand_over(&*host.store, run).await?;
     let mut batch = removal(&*host.store, run)?;
     for bytes in &snapshot.content {
         batch.blob(BASE64.decode(bytes).or_invalid(|| DAMAGED)?);
@@ -141,6 +144,19 @@ fn moved(record: &RunRecord, id: &str, pins: PinnedPlugins, directory: &Path, co
     }
 }
 
+/// Two runs would move one branch. The runs of a project follow each other on its own; a fork has a branch alone.
+fn check_branch(store: &dyn Store, record: &RunRecord) -> fault::Result<()> {
+    let is_other = |head: &record::RunHead| head.branch == record.branch && head.run != record.run;
+    let is_of_project = record.branch == format!("longhaul/{}", record.project);
+    match record::heads(store)?.into_iter().find(is_other).filter(|_| !is_of_project) {
+        None => Ok(()),
+        Some(other) => bail!(Fault::conflict(format!(
+            "the branch `{}` is that of run {} here, and the checkpoint's run has it, too; it is not imported",
+            record.branch, other.run
+        ))),
+    }
+}
+
 fn check_commits(snapshot: &Snapshot, directory: &Path) -> fault::Result<()> {
     let project = UserRepository::open(directory)?;
     for commit in &snapshot.commits {
@@ -152,8 +168,15 @@ fn check_commits(snapshot: &Snapshot, directory: &Path) -> fault::Result<()> {
     Ok(())
 }
 
-/// A batch that removes all rows of a run.
+/// A batch that removes all rows of a run, which handed its journals over with [`record::hand_over`].
 pub fn removal(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
+    let mut batch = record::begin_removal(store, run)?;
+    batch.ops.extend(rows_of_run(store, run)?.ops);
+    Ok(batch)
+}
+
+/// A batch that removes the rows of a run under all its keys, whoever shares them.
+pub fn rows_of_run(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
     let mut batch = Batch::new();
     for name in TableName::ALL {
         let (prefix, mut after) = (name.prefix(run), None::<Vec<u8>>);

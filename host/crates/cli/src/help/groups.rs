@@ -12,7 +12,7 @@ struct Group {
     commands: &'static [&'static str],
 }
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 9] = [
     Group {
         name: "Projects",
         commands: &["onboard", "init", "new", "projects", "project", "check", "doctor", "schema", "detect", "do"],
@@ -23,27 +23,12 @@ const GROUPS: [Group; 8] = [
     },
     Group {
         name: "Results",
-        commands: &[
-            "features",
-            "log",
-            "diff",
-            "merge",
-            "revert",
-            "report",
-            "compare",
-            "decisions",
-            "journal",
-            "replay",
-        ],
+        commands: &["features", "log", "diff", "merge", "revert", "report", "decisions", "journal", "replay"],
     },
+    Group { name: "Time travel", commands: &["fork", "compare", "rehearse", "move", "scenario", "crashtest"] },
     Group { name: "Asks", commands: &["ask", "exec", "graph", "runtimes", "packages"] },
     Group { name: "Agents", commands: &["agent", "schedule", "memory", "trajectories"] },
-    Group {
-        name: "Tools",
-        commands: &["models", "plugin", "rehearse", "move", "conform", "mcp", "skill", "completions"],
-    },
-    Group { name: "Tools", commands: &["models", "plugin", "scenario", "conform", "mcp", "skill", "completions"] },
-    Group { name: "Tools", commands: &["models", "plugin", "conform", "crashtest", "mcp", "skill", "completions"] },
+    Group { name: "Tools", commands: &["models", "plugin", "conform", "mcp", "skill", "completions"] },
     Group { name: "Security", commands: &["trust", "approvals", "secrets", "audit", "token"] },
     Group {
         name: "Operation",

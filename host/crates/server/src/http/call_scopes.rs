@@ -151,6 +151,7 @@ const RULES: &[(&str, CallRule)] = &[
     ("archive_run", Needs(Run)),
     ("answer_run", Needs(Run)),
     ("take_back_answer", Needs(Run)),
+    ("fork_run", Needs(Run)),
     ("revert_run", Needs(Run)),
     ("move_run", Needs(Run)),
     ("commit_log", Needs(Read)),
@@ -170,6 +171,7 @@ const RULES: &[(&str, CallRule)] = &[
     ("replay", Needs(Run)),
     ("rehearse_runs", Needs(Run)),
     ("events", Needs(Read)),
+    ("run_at_point", Needs(Read)),
     ("carried_invocations", Needs(Read)),
 ];
 

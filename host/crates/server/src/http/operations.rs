@@ -6,7 +6,7 @@
 
 use super::reply::json;
 use super::routes::{
-    agents, approvals, archive, calls, commits, comparison, events, exec, exports, features, graphs, journal,
+    agents, approvals, archive, calls, commits, comparison, events, exec, exports, features, forks, graphs, journal,
     knowledge, plugins, projects, rehearsals, reports, resources, runs, schedules, server, workers,
 };
 use super::scopes::{self, OperationScopes};
@@ -58,6 +58,7 @@ fn operations() -> Operations {
         .needs(Read, routes!(runs::status))
         .needs(Run, routes!(runs::pause))
         .needs(Run, routes!(runs::resume))
+        .needs(Run, routes!(forks::fork))
         .needs(Run, routes!(runs::abandon))
         .needs(Run, routes!(archive::archive))
         .needs(Run, routes!(archive::unarchive))
@@ -78,6 +79,7 @@ fn operations() -> Operations {
         .needs(Read, routes!(journal::list))
         .needs(Read, routes!(journal::entries))
         .needs(Read, routes!(journal::recording))
+        .needs(Read, routes!(journal::at))
         .needs(Run, routes!(journal::replay))
         .needs(Run, routes!(rehearsals::rehearse))
         .needs(Read, routes!(events::page))

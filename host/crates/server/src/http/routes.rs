@@ -14,6 +14,7 @@ pub mod events;
 pub mod exec;
 pub mod exports;
 pub mod features;
+pub mod forks;
 pub mod graphs;
 pub mod journal;
 pub mod knowledge;

@@ -3,6 +3,7 @@
 mod commit_diff;
 mod contents;
 mod crash;
+mod fork_branch;
 mod into_checkout;
 mod native;
 mod packs;

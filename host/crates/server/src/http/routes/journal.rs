@@ -1,4 +1,5 @@
-//! Journals of runs: their invocations, the entries of one, and replays that compare the outcomes.
+//! Journals of runs: their invocations, the entries of one, runs at points of their past, and replays that compare the
+//! outcomes.
 
 use super::super::input::{MaybeJson, PageParams, Query, limited, which};
 use super::super::reply::{ApiResult, Out, Page};
@@ -7,7 +8,9 @@ use super::projects::PageQuery;
 use axum::extract::{Path, State};
 use longhaul_api::journal::{InvocationEntries, ListCarried, ListEntries, RecordInvocation, ReplayInvocations};
 use longhaul_api::operations::JournalOperations as _;
+use longhaul_api::points::{Point, ShowPoint};
 use longhaul_api::wire::journal::{Entries, Invocation, RecordingView, Replays};
+use longhaul_api::wire::points::RunAtPointView;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -74,6 +77,28 @@ pub async fn recording(
 ) -> ApiResult<RecordingView> {
     let request = RecordInvocation { run: which(&run)?, invocation: query.invocation };
     Ok(Out(state.record_invocation(request).await?.into()))
+}
+
+/// The point at which a run is shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PointQuery {
+    /// `entry:N` or `entry:KEY:N` of an invocation, `step:N` of its agents, `feature:ID`, `commit:HEX`,
+    /// `time:2026-11-22T01:00:00Z`, or `event:N`.
+    #[param(value_type = String)]
+    point: Point,
+}
+
+/// Show a run as it was at a point of its past
+#[utoipa::path(get, path = "/api/v1/runs/{run}/at", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PointQuery), responses((status = 200, description = "The run at the point", body = RunAtPointView)))]
+pub async fn at(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Query(query): Query<PointQuery>,
+) -> ApiResult<RunAtPointView> {
+    let request = ShowPoint { run: which(&run)?, point: query.point };
+    Ok(Out(state.run_at_point(request).await?.into()))
 }
 
 /// The scope of a replay.

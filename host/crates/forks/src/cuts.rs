@@ -1,0 +1,277 @@
+//! How far a fork shares the journals of the work that was under way at its point.
+//!
+//! Shared is what was answered at the point, and of the invocation that the point names what that says. A permission
+//! that a person gave for a call which was not made then is not taken along: the journal is cut before it, and the
+//! person is asked again. A commit is taken over as a whole or made anew. Refused are cuts that no fork can go on from.
+
+use crate::answers::{self, TOOL_CALL};
+use crate::points::PointInRun;
+use longhaul_core::fault::{self, Fault, bail};
+use longhaul_core::journal::JournalEntry;
+use longhaul_core::store::{Key, Op, Store, Table};
+use longhaul_core::{InvocationId, RunId};
+use longhaul_harness::{Work, WorkKind};
+use longhaul_records::invocation::APPROVAL;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Entries that are read at once.
+const PAGE: usize = 1_000;
+
+/// What a fork takes of the journals of one piece of work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JournalCut {
+    /// The key of the work.
+    pub(crate) key: String,
+    /// The invocation of the other run that is cut: that of the work, or a delegation of it.
+    pub(crate) of: InvocationId,
+    /// The last entry that is answered in the fork.
+    pub(crate) through: u32,
+    /// The place of the cut.
+    place: CutPlace,
+    /// The commit that the work had made at the point.
+    pub(crate) made: Option<MadeCommit>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum CutPlace {
+    /// What was answered by this time, in milliseconds since 1970-01-01 UTC.
+    Time(u64),
+    /// The entry itself.
+    Entry,
+    /// The entry, with this answer.
+    Answer(String),
+}
+
+/// The answer of a commit, as far as a fork depends on it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct MadeCommit {
+    /// The commit. None: there was nothing to commit.
+    pub(crate) commit: Option<String>,
+    /// True when the branch had moved, so that there was no commit.
+    #[serde(default)]
+    moved: bool,
+    /// The reasons why a person refused the commit.
+    #[serde(default)]
+    refused: Vec<String>,
+}
+
+impl JournalCut {
+    /// True when a person wrote the last answer.
+    pub(crate) fn is_edited(&self) -> bool {
+        matches!(self.place, CutPlace::Answer(_))
+    }
+
+    /// The rows by which the journals of the fork begin.
+    pub(crate) fn rows(&self, store: &dyn Store, fork: &RunId) -> fault::Result<Vec<Op>> {
+        let into = in_fork(&self.of, fork);
+        Ok(match &self.place {
+            CutPlace::Time(at_ms) => longhaul_journal::share_at(store, &self.of, &into, *at_ms)?,
+            CutPlace::Entry => longhaul_journal::share(store, &self.of, &into, self.through)?,
+            CutPlace::Answer(answer) => {
+                longhaul_journal::share_with_answer(store, &self.of, &into, self.through, answer)?
+            }
+        })
+    }
+}
+
+/// The same invocation in a fork.
+pub(crate) fn in_fork(of: &InvocationId, fork: &RunId) -> InvocationId {
+    let run = of.run();
+    let own = of.as_str().strip_prefix(run.as_str()).unwrap_or_default();
+    InvocationId::from_text(format!("{fork}{own}"))
+}
+
+/// The cut of one piece of work; none if the fork does it from its beginning.
+pub(crate) fn cut(
+    store: &dyn Store,
+    run: &RunId,
+    work: &Work,
+    at: &PointInRun,
+    answer: Option<&str>,
+) -> fault::Result<Option<JournalCut>> {
+    let own = InvocationId::of_action(run, &work.key());
+    if longhaul_journal::began(store, &own)?.is_none_or(|began| began.at_ms > at.at_ms) {
+        return Ok(None);
+    }
+    if let WorkKind::Commit { .. } = work.job {
+        return commit(store, own, work, at.at_ms);
+    }
+    refuse_graph(store, &own)?;
+    let named = at.invocation.as_ref().filter(|(named, _)| named.run() == *run && named.action() == own.action());
+    let (of, through, place) = match named {
+        Some((named, entry)) => (named.clone(), *entry, named_place(store, named, *entry, answer)?),
+        None => {
+            let through = longhaul_journal::answered_through(store, &own, at.at_ms)?;
+            (own, through, CutPlace::Time(at.at_ms))
+        }
+    };
+    let cut = JournalCut { key: work.key(), of, through, place, made: None };
+    without_permissions(store, cut, at.at_ms).map(Some)
+}
+
+/// The cut of work that had ended at the point, and whose result later work reads.
+pub(crate) fn whole(store: &dyn Store, run: &RunId, key: &str, at_ms: u64) -> fault::Result<Option<JournalCut>> {
+    let of = InvocationId::of_action(run, key);
+    if longhaul_journal::began(store, &of)?.is_none_or(|began| began.at_ms > at_ms) {
+        return Ok(None);
+    }
+    let through = longhaul_journal::answered_through(store, &of, at_ms)?;
+    Ok(Some(JournalCut { key: key.to_owned(), of, through, place: CutPlace::Time(at_ms), made: None }))
+}
+
+fn named_place(store: &dyn Store, named: &InvocationId, entry: u32, answer: Option<&str>) -> fault::Result<CutPlace> {
+    let Some(answer) = answer else { return Ok(CutPlace::Entry) };
+    let found = longhaul_journal::entries(store, named, entry.saturating_sub(1), 1)?;
+    match found.into_iter().next().filter(|(number, _)| *number == entry) {
+        Some((_, found)) => Ok(CutPlace::Answer(answers::checked(&found.asked, answer)?)),
+        None => bail!(Fault::unknown(format!(
+            "`{named}` has no entry {entry}; `longhaul journal {} --invocation {}` lists them",
+            named.run(),
+            named.action()
+        ))),
+    }
+}
+
+/// A commit that was answered is in the other run's history, and the fork begins behind it. Another one is made anew,
+/// on the branch of the fork.
+fn commit(store: &dyn Store, of: InvocationId, work: &Work, at_ms: u64) -> fault::Result<Option<JournalCut>> {
+    let through = longhaul_journal::answered_through(store, &of, at_ms)?;
+    let last = through.checked_sub(1).map(|before| longhaul_journal::entries(store, &of, before, 1)).transpose()?;
+    let Some((_, last)) = last.into_iter().flatten().next() else { return Ok(None) };
+    // A decision about protected files is no commit.
+    let answered = last.answered.filter(|_| last.asked.name != APPROVAL);
+    let Some(answered) = answered else { return Ok(None) };
+    let made: MadeCommit = serde_json::from_str(&answered.answer)?;
+    if made.moved || !made.refused.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(JournalCut { key: work.key(), of, through, place: CutPlace::Time(at_ms), made: Some(made) }))
+}
+
+/// The cut, moved before the first permission that a person gave and that no shared call used.
+fn without_permissions(store: &dyn Store, cut: JournalCut, at_ms: u64) -> fault::Result<JournalCut> {
+    let open = unused_permission(&entries(store, &cut.of, cut.through)?);
+    // Delegations that were at work at the point come along as far as they were.
+    for child in longhaul_journal::children(store, &cut.of)? {
+        refuse_permissions(store, child, at_ms)?;
+    }
+    match open {
+        None => Ok(cut),
+        Some(entry) if cut.is_edited() => bail!(Fault::conflict(format!(
+            "entry {entry} of `{}` permits a call that comes after the edited answer; name an entry before {entry}",
+            cut.of
+        ))),
+        Some(entry) => Ok(JournalCut { through: entry - 1, place: CutPlace::Entry, ..cut }),
+    }
+}
+
+/// Refuses a sub-agent at work that had a permission for a call which it had not made.
+fn refuse_permissions(store: &dyn Store, child: InvocationId, at_ms: u64) -> fault::Result<()> {
+    let mut open = vec![child];
+    while let Some(child) = open.pop() {
+        let began = longhaul_journal::began(store, &child)?;
+        if began.is_none_or(|began| began.at_ms > at_ms) {
+            continue;
+        }
+        if longhaul_journal::finished(store, &child)?.is_some_and(|finished| finished.at_ms <= at_ms) {
+            continue;
+        }
+        let through = longhaul_journal::answered_through(store, &child, at_ms)?;
+        if unused_permission(&entries(store, &child, through)?).is_some() {
+            bail!(Fault::conflict(format!(
+                "at this point `{child}` was permitted a call that it had not made, and a permission is not taken along; \
+                 name a point before or after it"
+            )));
+        }
+        open.extend(longhaul_journal::children(store, &child)?);
+    }
+    Ok(())
+}
+
+/// The first decision about a call that does not follow among these entries.
+fn unused_permission(entries: &[(u32, JournalEntry)]) -> Option<u32> {
+    let mut open: BTreeMap<_, Vec<u32>> = BTreeMap::new();
+    for (number, JournalEntry { asked, .. }) in entries {
+        // Both have the digest of the same call.
+        match asked.name.as_str() {
+            APPROVAL => open.entry(asked.arguments).or_default().push(*number),
+            TOOL_CALL => {
+                if let Some(decided) = open.get_mut(&asked.arguments) {
+                    decided.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+    open.into_values().flatten().min()
+}
+
+/// The first entries of a journal.
+pub(crate) fn entries(store: &dyn Store, of: &InvocationId, through: u32) -> fault::Result<Vec<(u32, JournalEntry)>> {
+    let mut found: Vec<(u32, JournalEntry)> = Vec::new();
+    loop {
+        let after = found.last().map_or(0, |(number, _)| *number);
+        let page = longhaul_journal::entries(store, of, after, PAGE)?;
+        let is_last = page.len() < PAGE || page.last().is_some_and(|(number, _)| *number >= through);
+        found.extend(page.into_iter().filter(|(number, _)| *number <= through));
+        if is_last {
+            return Ok(found);
+        }
+    }
+}
+
+/// A graph of code steps belongs to the invocation that made it, and a fork has no copy of it.
+fn refuse_graph(store: &dyn Store, of: &InvocationId) -> fault::Result<()> {
+    let heads = longhaul_graph::record::heads();
+    let own = Key::from_bytes([heads.as_bytes(), of.as_str().as_bytes()].concat());
+    if store.scan(Table::Graphs, &own, None, 1)?.is_empty() {
+        return Ok(());
+    }
+    bail!(Fault::conflict(format!(
+        "`{of}` keeps a graph of code steps, which a fork in the middle of its work would not have; name a point before \
+         it began, such as `feature:ID`"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longhaul_core::Digest;
+    use longhaul_core::journal::{EffectClass, ImportCall};
+
+    fn entry(number: u32, name: &str, call: &str) -> (u32, JournalEntry) {
+        let asked = ImportCall {
+            name: name.to_owned(),
+            summary: call.to_owned(),
+            arguments: Digest::of(call.as_bytes()),
+            class: EffectClass::Acts,
+            prepared: None,
+            fuel_used: 0,
+            at_ms: u64::from(number),
+            attempt: 1,
+        };
+        (number, JournalEntry { asked, answered: None, resolution: None })
+    }
+
+    #[test]
+    fn a_permission_is_unused_until_its_own_call_follows() {
+        let (permit, call) = (|number, of| entry(number, APPROVAL, of), |number, of| entry(number, TOOL_CALL, of));
+        assert_eq!(unused_permission(&[]), None);
+        assert_eq!(unused_permission(&[permit(1, "a"), call(2, "a")]), None);
+        assert_eq!(unused_permission(&[permit(1, "a"), call(2, "b")]), Some(1));
+        assert_eq!(unused_permission(&[call(1, "a"), permit(2, "a")]), Some(2));
+        // A batch is decided about before any of it is made.
+        let batch = [permit(1, "a"), permit(2, "b"), call(3, "a"), call(4, "b")];
+        assert_eq!(unused_permission(&batch), None);
+        assert_eq!(unused_permission(&batch[..3]), Some(2));
+        // Of two equal calls one is made.
+        assert_eq!(unused_permission(&[permit(1, "a"), permit(2, "a"), call(3, "a")]), Some(1));
+    }
+
+    #[test]
+    fn an_invocation_has_its_name_in_the_fork() {
+        let of = InvocationId::from_text("r-1/f-r-1/2/generate#7");
+        assert_eq!(in_fork(&of, &RunId::from_text("r-22")).as_str(), "r-22/f-r-1/2/generate#7");
+    }
+}
