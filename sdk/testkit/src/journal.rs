@@ -13,7 +13,6 @@ use longhaul_core::store::{Batch, Store};
 use longhaul_core::{Digest, InvocationId, Limits};
 use longhaul_journal::{AskedCalls, Opened, Recorder};
 use serde_json::Value;
-use longhaul_journal::{Opened, Recorder};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,6 +34,17 @@ pub(crate) struct Listening {
     cutting: Mutex<Cutting>,
 }
 
+/// The surroundings of a journal.
+pub(crate) struct ListeningSetup<'a> {
+    pub(crate) clock: Arc<HandClock>,
+    pub(crate) stores: JournalStores,
+    /// Hears the arguments of the calls.
+    pub(crate) asked: Arc<AskedCalls>,
+    /// The recorded answers; none: the script has them all.
+    pub(crate) recorded: Option<&'a RecordedPart>,
+    pub(crate) cutting: Cutting,
+}
+
 /// The stores of a journal.
 pub(crate) struct JournalStores {
     /// Holds the journal.
@@ -48,27 +58,18 @@ impl Listening {
     pub(crate) fn begin(
         invocation: InvocationId,
         began: Began,
-        clock: Arc<HandClock>,
-        stores: JournalStores,
         limits: &Limits,
-        asked: Arc<AskedCalls>,
-        recorded: Option<&RecordedPart>,
+        setup: ListeningSetup<'_>,
     ) -> Result<Self, JournalError> {
-        let store = Arc::new(MemoryStore::new());
+        let ListeningSetup { clock, stores: JournalStores { journal, kept }, asked, recorded, cutting } = setup;
         let answers = recorded.map(|part| Mutex::new(AnswerQueue::new(Arc::clone(&part.answers))));
         let to = recorded.and_then(|part| part.table.to);
         let entries_max = to.map(|to| usize::try_from(to).unwrap_or(usize::MAX));
-        match Recorder::open(store, clock.clone(), invocation.clone(), began, limits)? {
-            Opened::Running(recorder) => {
-                Ok(Self { recorder, kept, clock, asked, made: Mutex::default(), answers, entries_max })
-            }
-            // The store is new, so there is nothing that could have ended.
-        cutting: Cutting,
-    ) -> Result<Self, JournalError> {
-        let JournalStores { journal, kept } = stores;
         let cutting = Mutex::new(cutting);
         match Recorder::open(journal, clock.clone(), invocation.clone(), began, limits)? {
-            Opened::Running(recorder) => Ok(Self { recorder, kept, clock, made: Mutex::default(), cutting }),
+            Opened::Running(recorder) => {
+                Ok(Self { recorder, kept, clock, asked, made: Mutex::default(), answers, entries_max, cutting })
+            }
             // Nothing here stores an end.
             Opened::Finished { .. } => Err(JournalError::ReplayOnly(invocation)),
         }
@@ -116,6 +117,15 @@ impl Listening {
         });
         answer
     }
+
+    /// Notes that a call waits for its answer, unless the journal had it.
+    fn waits(&self, verdict: &CallVerdict) {
+        match verdict {
+            CallVerdict::Go(handle) | CallVerdict::Verify(handle, _) => self.cutting().waits(handle, true),
+            CallVerdict::Happened(handle, _) | CallVerdict::Skipped(handle) => self.cutting().waits(handle, false),
+            CallVerdict::Answered(_) => {}
+        }
+    }
 }
 
 #[async_trait::async_trait]
@@ -124,6 +134,7 @@ impl Journal for Listening {
         if self.entries_max.is_some_and(|max| self.lock().len() >= max) {
             return Err(JournalError::ReplayOnly(self.recorder.invocation().clone()));
         }
+        self.cutting().begins()?;
         let recorded = self.note(&call);
         if let Some(answer) = &recorded {
             self.clock.move_to(answer.asked_ms);
@@ -131,7 +142,9 @@ impl Journal for Listening {
         if let Some(until) = call.summary.strip_prefix("until ").filter(|_| call.name == SLEEP) {
             self.clock.move_to(until.parse().unwrap_or_default());
         }
-        match (self.recorder.ask(call).await?, recorded) {
+        let verdict = self.recorder.ask(call).await?;
+        self.waits(&verdict);
+        match (verdict, recorded) {
             (CallVerdict::Go(handle), Some(recorded)) => {
                 self.clock.move_to(recorded.answered_ms);
                 let answer = recorded.answer.to_string();
@@ -140,24 +153,6 @@ impl Journal for Listening {
             }
             (verdict, _) => Ok(verdict),
         }
-        self.cutting().begins()?;
-        self.lock().push(Made {
-            name: call.name.to_owned(),
-            summary: call.summary.clone(),
-            arguments: call.arguments,
-            fuel_used: call.fuel_used,
-            answer: None,
-        });
-        if let Some(until) = call.summary.strip_prefix("until ").filter(|_| call.name == SLEEP) {
-            self.clock.move_to(until.parse().unwrap_or_default());
-        }
-        let verdict = self.recorder.ask(call).await?;
-        match &verdict {
-            CallVerdict::Go(handle) | CallVerdict::Verify(handle, _) => self.cutting().waits(handle, true),
-            CallVerdict::Happened(handle, _) | CallVerdict::Skipped(handle) => self.cutting().waits(handle, false),
-            CallVerdict::Answered(_) => {}
-        }
-        Ok(verdict)
     }
 
     async fn prepared(&self, handle: &EntryHandle, prepared: String) -> Result<(), JournalError> {
@@ -171,7 +166,7 @@ impl Journal for Listening {
             self.kept.commit(also).await?;
         }
         // Entries count from 1.
-        if let Some(made) = self.lock().get_mut((handle.entry as usize).wrapping_sub(1)) {
+        if let Some(made) = self.lock().get_mut((entry as usize).wrapping_sub(1)) {
             made.answer = Some(answer.clone());
         }
         self.recorder.answer(handle, answer).await?;
@@ -188,7 +183,10 @@ impl Journal for Listening {
     }
 
     fn is_replaying(&self) -> bool {
-        self.upcoming().is_some()
+        match self.answers() {
+            Some(answers) => answers.upcoming().is_some(),
+            None => self.recorder.is_replaying(),
+        }
     }
 
     fn upcoming(&self) -> Option<(String, Digest)> {

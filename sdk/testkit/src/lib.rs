@@ -56,8 +56,6 @@ pub use recording::{RecordedEnd, ScenarioRecordedCall, ScenarioRecording};
 pub use scenario::{
     Scenario, ScenarioFolder, ScenarioOutcome, ScenarioPlugin, run_scenario_folders, run_scenarios, scenario_folders,
 };
-pub use scenario::{Scenario, ScenarioOutcome, run_scenarios, run_scenarios_named};
-pub use scene::Scene;
 pub use scene::{ResumedCall, Scene};
 pub use script::Script;
 pub use store::{MemoryStore, ProcessStore};

@@ -8,9 +8,8 @@ use crate::clock::HandClock;
 use crate::cut::{Cutting, JournalCut};
 use crate::done::{Done, Ending};
 use crate::error::KitError;
-use crate::journal::Listening;
+use crate::journal::{JournalStores, Listening, ListeningSetup};
 use crate::recorded::RecordedPart;
-use crate::journal::{JournalStores, Listening};
 use crate::script::Script;
 use crate::scripted::Scripted;
 use crate::shown;
@@ -228,10 +227,7 @@ impl Scene {
             let plugin = self.plugin.name().to_owned();
             return Err(KitError::WrongExport { plugin, role: self.role().name(), export: export.to_owned(), exports });
         }
-        let start = Instant::now();
-        let asked = Arc::new(AskedCalls::default());
-        let journal = match self.role().is_pure().then(|| self.journal(export, &asked)).transpose() {
-        Ok(self.attempt(call, cancel, &Arc::new(MemoryStore::new()), None).await.0)
+        Ok(self.call_over(call, cancel, &Arc::new(MemoryStore::new()), None).await.0)
     }
 
     /// Calls an export, cuts its journal as a kill would, and resumes the call from what is left; see [`JournalCut`].
@@ -242,11 +238,11 @@ impl Scene {
     /// As [`Scene::call`], and [`KitError::Store`].
     pub async fn call_cut(&self, call: Call, cut: JournalCut) -> Result<Option<ResumedCall>, KitError> {
         let (journal, cancel) = (Arc::new(MemoryStore::new()), Cancel::default());
-        let (_, first) = self.attempt(call.clone(), &cancel, &journal, Some(cut)).await;
+        let (_, first) = self.call_over(call.clone(), &cancel, &journal, Some(cut)).await;
         let Some(made) = first.and_then(|first| first.take_cut()) else { return Ok(None) };
         let kept: BTreeSet<u32> = self.answered(&journal);
         let resume = Self { scripted: made.world(), ..self.clone() };
-        let (done, resumed) = resume.attempt(call.clone(), &cancel, &journal, None).await;
+        let (done, resumed) = resume.call_over(call.clone(), &cancel, &journal, None).await;
         let mut executed = resumed.map(|resumed| resumed.executed()).unwrap_or_default();
         let Ending::Stopped(CallError::Parked(question)) = &done.ending else {
             return Ok(Some(ResumedCall { done, repeated: kept.intersection(&executed).copied().collect() }));
@@ -257,7 +253,7 @@ impl Scene {
             journal.commit(Batch { ops: vec![told] }).await?;
         }
         let resume = Self { scripted: world, ..self.clone() };
-        let (done, resumed) = resume.attempt(call, &cancel, &journal, None).await;
+        let (done, resumed) = resume.call_over(call, &cancel, &journal, None).await;
         executed.extend(resumed.map(|resumed| resumed.executed()).unwrap_or_default());
         Ok(Some(ResumedCall { done, repeated: kept.intersection(&executed).copied().collect() }))
     }
@@ -269,7 +265,7 @@ impl Scene {
     }
 
     /// Calls an export over a journal; none is returned for a plugin without one.
-    async fn attempt(
+    async fn call_over(
         &self,
         call: Call,
         cancel: &Cancel,
@@ -277,7 +273,8 @@ impl Scene {
         cut: Option<JournalCut>,
     ) -> (Done, Option<Arc<Listening>>) {
         let (start, export) = (Instant::now(), call.export());
-        let journal = match self.role().is_pure().then(|| self.journal(export, store, cut)).transpose() {
+        let asked = Arc::new(AskedCalls::default());
+        let journal = match self.role().is_pure().then(|| self.journal(export, store, cut, &asked)).transpose() {
             Ok(journal) => journal.map(Arc::new),
             Err(error) => return (not_started(export, CallError::Journal(error)), None),
         };
@@ -350,12 +347,12 @@ impl Scene {
         MemorySpace { namespace, settings: &self.settings }
     }
 
-    fn journal(&self, export: &str, asked: &Arc<AskedCalls>) -> Result<Listening, JournalError> {
     fn journal(
         &self,
         export: &str,
         store: &Arc<MemoryStore>,
         cut: Option<JournalCut>,
+        asked: &Arc<AskedCalls>,
     ) -> Result<Listening, JournalError> {
         let began = Began {
             plugin: self.plugin.name().to_owned(),
@@ -369,12 +366,14 @@ impl Scene {
             told: None,
             at_ms: self.clock.now_ms(),
         };
-        let (clock, store) = (Arc::clone(&self.clock), Arc::clone(&self.store));
-        let recorded = self.recorded.as_ref();
-        Listening::begin(self.invocation(), began, clock, store, &self.limits, Arc::clone(asked), recorded)
-        let stores = JournalStores { journal: Arc::clone(store), kept: Arc::clone(&self.store) };
-        let cutting = Cutting::new(cut, self.scripted.clone());
-        Listening::begin(self.invocation(), began, Arc::clone(&self.clock), stores, &self.limits, cutting)
+        let setup = ListeningSetup {
+            clock: Arc::clone(&self.clock),
+            stores: JournalStores { journal: Arc::clone(store), kept: Arc::clone(&self.store) },
+            asked: Arc::clone(asked),
+            recorded: self.recorded.as_ref(),
+            cutting: Cutting::new(cut, self.scripted.clone()),
+        };
+        Listening::begin(self.invocation(), began, &self.limits, setup)
     }
 
     /// The same for every call: what belongs to one run is there in its next invocation.
