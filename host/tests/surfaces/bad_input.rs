@@ -89,7 +89,7 @@ command = ["true"]
 type Slip = (&'static str, &'static str, &'static str);
 
 /// Rows of the table that are about `longhaul.toml`.
-const SLIPS: [Slip; 41] = [
+const SLIPS: [Slip; 42] = [
     ("no TOML", "[project]", "[project"),
     ("a table misspelt", "[checks]", "[check]"),
     ("a field misspelt", "tools = [\"files\"", "tols = [\"files\""),

@@ -228,7 +228,9 @@ fn step_results(results: Vec<StepResult>) -> Vec<Value> {
 /// The output as a value, or as the text that it is where another text of the value would be written.
 fn put_output(fields: &mut Map<String, Value>, output: String) {
     match serde_json::from_str::<Value>(&output) {
-        Ok(value) if value.to_string() == output => fields.insert("output".to_owned(), value),
+        Ok(value) if serde_json::to_string(&value).is_ok_and(|text| text == output) => {
+            fields.insert("output".to_owned(), value)
+        }
         Ok(_) | Err(_) => fields.insert("output_text".to_owned(), output.into()),
     };
 }

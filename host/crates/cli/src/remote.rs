@@ -123,6 +123,7 @@ fn work_here(command: &Command) -> Option<&'static str> {
         | Command::Workers
         | Command::Metrics
         | Command::Report(_)
+        | Command::Fork(_)
         | Command::Compare(_)
         | Command::Journal { .. }
         | Command::Replay { .. }

@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn an_effect_that_happened_twice_is_a_duplicate() {
         check(&killed(), |ended| ended.1.push(sent(300)), [&["was received 3 times, and 2 times"], &[], &[], &[]]);
-        let twice = |ended: &mut Ended| drop(ended.2.insert("f-a/1/generate".to_owned(), 2));
+        let twice = |ended: &mut Ended| *ended.2.entry("f-a/1/generate".to_owned()).or_default() = 2;
         check(&killed(), twice, [&["asked its model 2 times, and 1 times"], &[], &[], &[]]);
         check(
             &killed(),
@@ -310,9 +310,9 @@ mod tests {
         let entries = &mut kill.observed.as_mut().expect("a run").journals[0].entries;
         entries.clear();
         kill.received.clear();
-        let twice = |ended: &mut Ended| drop(ended.2.insert("f-a/1/generate".to_owned(), 2));
+        let twice = |ended: &mut Ended| *ended.2.entry("f-a/1/generate".to_owned()).or_default() = 2;
         check(&kill, twice, [&[], &[], &[], &[]]);
-        let thrice = |ended: &mut Ended| drop(ended.2.insert("f-a/1/generate".to_owned(), 3));
+        let thrice = |ended: &mut Ended| *ended.2.entry("f-a/1/generate".to_owned()).or_default() = 3;
         check(&kill, thrice, [&["asked its model 3 times"], &[], &[], &[]]);
         // An effect of the class `acts` may not.
         kill.received = vec![sent(100)];

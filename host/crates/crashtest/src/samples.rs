@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// An entry of the class `acts` that was answered a little later.
 pub(crate) fn answered(number: u32, name: &str, at_ms: u64, answer: &str) -> (u32, JournalEntry) {
     let (number, entry) = in_flight(number, name, at_ms);
-    let answered = Some(ImportAnswer { answer: answer.to_owned(), at_ms: at_ms + 5 });
+    let answered = Some(ImportAnswer { answer: answer.to_owned(), at_ms: at_ms + 5, edited: false });
     (number, JournalEntry { answered, ..entry })
 }
 
@@ -100,10 +100,12 @@ fn status() -> Status {
         spent: InvocationUsage::default(),
         wall_ms: 0,
         budget_microdollars: None,
+        forked_from: None,
     };
     Status {
         summary,
         branch: "longhaul/p".to_owned(),
+        fork: None,
         asked: None,
         synthesis: None,
         ledger: LedgerView::default(),

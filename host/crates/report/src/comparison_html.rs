@@ -54,13 +54,16 @@ fn page(comparison: &RunComparison, to: &mut String) -> std::fmt::Result {
     writeln!(to, "</body></html>")
 }
 
+/// The text of a run in one row of the table.
+type Cell = fn(&ComparedRun) -> String;
+
 fn run_table(runs: &[ComparedRun], to: &mut String) -> std::fmt::Result {
     write!(to, "<table class=\"sides\"><tr><th>run")?;
     for (place, run) in runs.iter().enumerate() {
         write!(to, "<th>{}: {}", letter(place), escaped(run.summary.run.as_str()))?;
     }
     writeln!(to, "</tr>")?;
-    let rows: [(&str, fn(&ComparedRun) -> String); 8] = [
+    let rows: [(&str, Cell); 8] = [
         ("project", |run| run.summary.project.clone()),
         ("goal", |run| run.summary.title.clone()),
         ("status", |run| status_word(run.summary.status).to_owned()),

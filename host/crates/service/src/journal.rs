@@ -47,7 +47,7 @@ impl JournalOperations for ServiceOperations<'_> {
     }
 
     async fn record_invocation(&self, request: RecordInvocation) -> fault::Result<RecordedInvocation> {
-        self.0.recorded(request).await
+        self.0.recorded_invocation(request).await
     }
 
     async fn replay(&self, request: ReplayInvocations) -> fault::Result<ReplayOutcome> {

@@ -27,7 +27,7 @@ const EXPORTS: [&str; 5] = ["planner.plan", "planner.replan", "planner.synthesiz
 
 impl Service {
     /// Records an invocation.
-    pub(super) async fn recorded(&self, request: RecordInvocation) -> fault::Result<RecordedInvocation> {
+    pub(super) async fn recorded_invocation(&self, request: RecordInvocation) -> fault::Result<RecordedInvocation> {
         let record = self.find(&request.run)?.record;
         let id = full_name(&record.run, &request.invocation);
         let store = &*self.host.store;

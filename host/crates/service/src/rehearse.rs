@@ -535,6 +535,7 @@ mod tests {
             goal: String::new(),
             pins: [("agents.code".to_owned(), pin("coder@1.0.0")), ("tools.files".to_owned(), pin("files"))].into(),
             models: longhaul_models::set::ModelOptions::default(),
+            model: None,
             plan: None,
             ask: None,
             passed_before: std::collections::BTreeMap::new(),

@@ -227,7 +227,7 @@ mod tests {
         let recorder = RequestRecorder::of_entry(2);
         let call = |content: &str| json!({ "tool": "files", "arguments": json!({ "content": content }).to_string() });
         for content in ["first", "one\ntwo\u{1b}", "third"] {
-            recorder.asks("tools.call", &serde_json::to_vec(&call(content)).expect("JSON"));
+            recorder.called("tools.call", &serde_json::to_vec(&call(content)).expect("JSON"));
         }
         let lines = recorder.lines();
         assert_eq!(lines[0], "tools.call");
@@ -242,7 +242,7 @@ mod tests {
         let lines = |end: &str| {
             let recorder = RequestRecorder::of_last();
             let text = format!("{}{end}", "ä".repeat(1_000));
-            recorder.asks("tools.call", &serde_json::to_vec(&json!({ "content": text })).expect("JSON"));
+            recorder.called("tools.call", &serde_json::to_vec(&json!({ "content": text })).expect("JSON"));
             recorder.lines()
         };
         let shown = difference(&lines("one"), &lines("two"));
@@ -257,7 +257,7 @@ mod tests {
         recorder.said(0, ConversationUpdate::System("be brief"));
         recorder.said(1, ConversationUpdate::Message(&told("elsewhere")));
         recorder.said(0, ConversationUpdate::Message(&told("one\ntwo")));
-        recorder.asks("conversation.complete", b"[0,null,\"digest\"]");
+        recorder.called("conversation.complete", b"[0,null,\"digest\"]");
         recorder.said(0, ConversationUpdate::Message(&told("later")));
         let expected = ["conversation.complete", "system.content: be brief", "user.content: one", "user.content: two"];
         assert_eq!(recorder.lines(), expected);

@@ -53,7 +53,7 @@ fn entry(kind: &str, call: &str, answer: &str, at_ms: u64) -> JournalEntry {
         "tools.call" => json!({ "Ok": { "output": answer, "truncated": false } }).to_string(),
         _ => answer.to_owned(),
     };
-    JournalEntry { asked, answered: Some(ImportAnswer { answer, at_ms: at_ms + 5 }), resolution: None }
+    JournalEntry { asked, answered: Some(ImportAnswer { answer, at_ms: at_ms + 5, edited: false }), resolution: None }
 }
 
 /// The reply of a model as the journal has it, with what differs from one time to the next.
@@ -101,10 +101,12 @@ fn status(run: &str, features: &[(&str, FeatureStatus)]) -> Status {
         spent: InvocationUsage::default(),
         wall_ms: 900,
         budget_microdollars: None,
+        forked_from: None,
     };
     Status {
         summary,
         branch: "longhaul/p".into(),
+        fork: None,
         asked: None,
         reason: String::new(),
         question: None,

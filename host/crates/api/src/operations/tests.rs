@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 
 /// Operations that write rows of a run, or read its tree or its branch, with the case of what they name.
-const BESIDE_A_RUN: [(&str, &str); 25] = [
+const BESIDE_A_RUN: [(&str, &str); 26] = [
     ("abandon_run", "Run"),
     ("accept_proposal", "Run"),
     ("add_feature", "Run"),

@@ -161,7 +161,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600"]);
         let output = place.path().join("output");
-        let interrupt = async { drop(stop.send_replace(true)) };
+        let interrupt = async { assert!(!stop.send_replace(true)) };
         let (refused, ()) = tokio::join!(run(command, &output, Duration::from_secs(600), stopped), interrupt);
         assert!(refused.is_err_and(|error| error.to_string() == "interrupted"));
     }

@@ -154,7 +154,7 @@ impl Resumed<'_> {
             received: lab.receiver().received(),
             models: lab.model_requests(),
         };
-        let (observed, why) = self.to_the_end(reference, kill.observed.as_ref()).await?;
+        let (observed, why) = self.resume_until_over(reference, kill.observed.as_ref()).await?;
         let Some(observed) = observed else {
             return Ok(TrialFindings { lost: vec!["the run itself".to_owned()], ..TrialFindings::default() });
         };
@@ -165,7 +165,7 @@ impl Resumed<'_> {
     }
 
     /// Resumes the run until it has ended. Returns it, and the reason why it did not end.
-    async fn to_the_end(
+    async fn resume_until_over(
         &mut self,
         reference: &Reference,
         at_kill: Option<&RunObservation>,

@@ -25,7 +25,7 @@ const GROUPS: [Group; 9] = [
         name: "Results",
         commands: &["features", "log", "diff", "merge", "revert", "report", "decisions", "journal", "replay"],
     },
-    Group { name: "Time travel", commands: &["fork", "compare", "rehearse", "move", "scenario", "crashtest"] },
+    Group { name: "History", commands: &["fork", "compare", "rehearse", "move", "scenario", "crashtest"] },
     Group { name: "Asks", commands: &["ask", "exec", "graph", "runtimes", "packages"] },
     Group { name: "Agents", commands: &["agent", "schedule", "memory", "trajectories"] },
     Group { name: "Tools", commands: &["models", "plugin", "conform", "mcp", "skill", "completions"] },

@@ -34,6 +34,7 @@ fn run(id: &str, tokens: u32) -> ComparedRun {
         spent: InvocationUsage { usage, ..InvocationUsage::default() },
         wall_ms: 3_000,
         budget_microdollars: None,
+        forked_from: None,
     };
     ComparedRun { summary, resource_usage: WorkUsage::default(), steps: 3, steps_left_out: 0, answer: None }
 }

@@ -104,7 +104,8 @@ async fn a_call_waits_while_the_reservation_of_another_run_alone_prevents_it() {
     let place = Place::at(EVENING_MS);
     let (one, two) = (place.ledger("r-1", Some(1_000)), place.ledger("r-2", Some(1_000)));
     let held = one.reserve(&plan("r-1"), cost(600.0), false).await.expect("room");
-    let waits = two.reserve(&plan("r-2"), cost(600.0), false);
+    let plan_of_two = plan("r-2");
+    let waits = two.reserve(&plan_of_two, cost(600.0), false);
     tokio::pin!(waits);
     let soon = Duration::from_secs(5);
     assert!(tokio::time::timeout(soon, &mut waits).await.is_err(), "1,200 would be reserved");
@@ -212,7 +213,8 @@ async fn what_a_killed_call_reserved_stays_charged() {
     assert_eq!(place.calls(), 1, "it was durable before the call");
     let other = place.ledger("r-2", Some(1_000));
     {
-        let waits = other.reserve(&plan("r-2"), cost(400.0), false);
+        let plan = plan("r-2");
+        let waits = other.reserve(&plan, cost(400.0), false);
         tokio::pin!(waits);
         assert!(tokio::time::timeout(Duration::from_secs(5), &mut waits).await.is_err(), "its run may go on");
     }
