@@ -2,6 +2,7 @@
 //!
 //! `tests/journals/README.md` says how the journals of a release are recorded, which this file does as well.
 
+use crate::common::built_plugins;
 use crate::common::lab::Lab;
 use crate::common::repository;
 use serde_json::Value;
@@ -53,6 +54,11 @@ const ASKS: [&[&str]; 3] = [
     &["ask", "--agent", "one", "do gamma; post; look"],
 ];
 
+/// The plugins of the asks, with the names of their files. Every run pins an interpreter of checks, which has thirty
+/// megabytes; nothing here has a check, so a small plugin stands in its place.
+const PLUGINS: [(&str, &str); 4] =
+    [("initializer", "initializer"), ("react", "react"), ("tests/poster", "poster"), ("rubric-evaluator", "python")];
+
 /// The archive of a data directory below the folder of a release.
 const ARCHIVE: &str = "home.tar.gz";
 
@@ -65,8 +71,15 @@ fn record() {
     let lab = Lab::empty();
     fs::create_dir_all(lab.project()).expect("ours");
     fs::write(lab.project().join("longhaul.toml"), CONFIG.replace("{server}", &lab.fake.address)).expect("ours");
+    let plugins = lab.path("plugins");
+    fs::create_dir(&plugins).expect("ours");
+    for (built, name) in PLUGINS {
+        fs::copy(built_plugins::file(built), plugins.join(format!("{name}.wasm"))).expect("it is built");
+    }
     for ask in ASKS {
-        lab.run(ask);
+        let mut command = lab.command(ask);
+        command.env("LONGHAUL_PLUGINS", &plugins);
+        lab.start_command(command).wait();
     }
     let status = |run: &String| lab.json(&["status", run])["status"].as_str().unwrap_or_default().to_owned();
     let ended: Vec<String> = lab.runs().iter().map(status).collect();

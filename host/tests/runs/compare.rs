@@ -62,10 +62,13 @@ fn two_runs_are_shown_beside_each_other_from_their_first_difference_on() {
     let names: Vec<&Value> = compared["runs"].as_array().expect("a list").iter().map(|run| &run["run"]).collect();
     assert_eq!(names, [&json!(one), &json!(two)]);
     let first = &compared["first_difference"];
-    assert_eq!((&first["change"], &first["kind"]), (&json!("call"), &json!("tools.call")), "{first:#}");
-    assert_eq!((&first["feature"], &first["work"]), (&json!("one"), &json!("f-one/1/generate")), "{first:#}");
-    let calls: Vec<&str> = sides(first).iter().filter_map(|side| side["call"].as_str()).collect();
-    assert!(calls.len() == 2 && calls.iter().all(|call| call.contains("notes.txt")), "{first:#}");
+    assert_eq!((&first["change"], &first["kind"]), (&json!("answer"), &json!("result")), "{first:#}");
+    assert_eq!((&first["feature"], &first["work"]), (&Value::Null, &json!("plan")), "by the goal: {first:#}");
+    let steps = compared["steps"].as_array().expect("a list");
+    let call = steps.iter().find(|step| step["change"] == "call").unwrap_or_else(|| panic!("{compared:#}"));
+    assert_eq!((&call["kind"], &call["work"]), (&json!("tools.call"), &json!("f-one/1/generate")), "{call:#}");
+    let calls: Vec<&str> = sides(call).iter().filter_map(|side| side["call"].as_str()).collect();
+    assert!(calls.len() == 2 && calls.iter().all(|call| call.contains("notes.txt")), "{call:#}");
     assert!(compared["counts"]["same"].as_u64() >= Some(1), "the verdict is the same: {compared:#}");
     assert_eq!(compared["counts"]["missing"], 0, "{compared:#}");
     let feature = &compared["features"][0];
@@ -80,7 +83,7 @@ fn two_runs_are_shown_beside_each_other_from_their_first_difference_on() {
 
     let text = lab.run(&["compare", &one, &two]).expect(0).stdout;
     for part in
-        [format!("A  {one} of kept").as_str(), "The first difference: step", "the call differs", "M notes.txt +1 -1"]
+        [format!("A  {one} of kept").as_str(), "The first difference: step", "the answer differs", "M notes.txt +1 -1"]
     {
         assert!(text.contains(part), "no `{part}` in {text}");
     }

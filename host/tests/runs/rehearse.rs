@@ -116,7 +116,11 @@ fn a_run_that_reaches_its_end_on_other_bytes_is_moved_to_them_and_goes_on_amid_i
     let moved = with_plugins(&lab, "same", &["move", "--plugin", "doer"]).expect(0);
     assert!(moved.stdout.contains(&format!("{run}/f-one/1/generate goes on with it after entry ")), "{}", moved.said());
     let event = moves(&lab).pop().expect("an event");
-    assert_eq!((event["plugin"].as_str(), event["held"].as_array().map(Vec::len)), (Some("doer"), Some(0)), "{event}");
+    assert_eq!(
+        (event["plugin"].as_str(), event["unmoved"].as_array().map(Vec::len)),
+        (Some("doer"), Some(0)),
+        "{event}"
+    );
     to_the_end(&lab);
     assert_eq!(lab.newest().expect("a run")["status"], "completed");
     lab.run(&["gc"]).expect(0);

@@ -116,18 +116,3 @@ pub struct LaterEffects {
     /// The number of calls.
     pub count: u64,
 }
-
-/// The origin of a run that is a fork.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ForkOrigin {
-    /// The other run.
-    pub parent: RunId,
-    /// The point, as it was named.
-    pub at: String,
-    /// The number of the last event before the point.
-    pub event: u64,
-    /// The time of the point, in milliseconds since 1970-01-01 UTC.
-    pub at_ms: u64,
-    /// The usage of the other run up to the point, which does not count for the fork.
-    pub inherited: WorkUsage,
-}

@@ -133,7 +133,7 @@ pub struct LaneAtPoint {
     /// The number of entries of its journal that were answered by then, without a gap.
     pub entries: u32,
     /// The reason for which it was held back, in one line. None: it was not.
-    pub waits: Option<String>,
+    pub waiting_for: Option<String>,
 }
 
 fn parsed(text: &str) -> Option<Point> {

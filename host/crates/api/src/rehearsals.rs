@@ -66,7 +66,7 @@ pub struct RehearsalReport {
     /// The number of journal entries that were answered in all of them.
     pub entries: u64,
     /// The time that it took, in milliseconds.
-    pub took_ms: u64,
+    pub duration_ms: u64,
     /// The number of live runs beyond the most that are rehearsed at once.
     pub runs_left_out: usize,
 }
@@ -150,5 +150,5 @@ pub struct MovedRun {
     /// The unfinished invocations that go on with the new bytes, each with the number of entries that were proved.
     pub proved: BTreeMap<String, u32>,
     /// The unfinished invocations that end on the bytes that they began with.
-    pub held: Vec<String>,
+    pub unmoved: Vec<String>,
 }

@@ -1,6 +1,5 @@
 //! Requests and responses about runs, and the summaries of projects and runs. This module looks nothing up.
 
-use crate::forks::ForkOrigin;
 use longhaul_core::event::WorkUsage;
 use longhaul_core::journal::Resolution;
 use longhaul_core::model::Usage;
@@ -372,6 +371,21 @@ pub struct RunSummary {
     /// The run that it was forked from. None: it is no fork.
     #[serde(default)]
     pub forked_from: Option<RunId>,
+}
+
+/// The origin of a run that is a fork.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForkOrigin {
+    /// The other run.
+    pub parent: RunId,
+    /// The point, as it was named.
+    pub at: String,
+    /// The number of the last event before the point.
+    pub event: u64,
+    /// The time of the point, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// The usage of the other run up to the point, which does not count for the fork.
+    pub inherited: WorkUsage,
 }
 
 /// A run with its details.

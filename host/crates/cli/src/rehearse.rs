@@ -130,7 +130,7 @@ fn told(report: &RehearsalReport) -> String {
         text.push(format!("{} older live runs were not rehearsed; name them", report.runs_left_out));
     }
     let on = report.plugin.as_ref().map_or_else(|| "the pinned bytes".to_owned(), named);
-    let (entries, seconds) = (messages::counted(report.entries, "entry"), seconds(report.took_ms));
+    let (entries, seconds) = (messages::counted(report.entries, "entry"), seconds(report.duration_ms));
     text.push(format!("{entries} in {seconds}, {} a second, on {on}", rate(report)));
     text.join("\n")
 }
@@ -177,7 +177,7 @@ fn headline(run: &RunRehearsal) -> String {
 }
 
 fn told_of_move(moved: &MovedRun) -> String {
-    let MovedRun { run, plugin, proved, held, rehearsal, .. } = moved;
+    let MovedRun { run, plugin, proved, unmoved, rehearsal, .. } = moved;
     let mut text = vec![format!("run {run} has {} now", named(plugin))];
     if rehearsal.verdict == RehearsalVerdict::ReachesEnd {
         text.push(format!("  its past is the same on it: {}", messages::counted(rehearsal.entries, "entry")));
@@ -185,7 +185,7 @@ fn told_of_move(moved: &MovedRun) -> String {
     for (invocation, entries) in proved {
         text.push(format!("  {invocation} goes on with it after entry {entries}"));
     }
-    for invocation in held {
+    for invocation in unmoved {
         text.push(format!("  {invocation} ends on the bytes that it began with"));
     }
     text.push(format!("go on with: longhaul resume {run}"));
@@ -203,7 +203,7 @@ fn seconds(ms: u64) -> String {
 
 /// Entries a second.
 fn rate(report: &RehearsalReport) -> u64 {
-    report.entries.saturating_mul(1_000) / report.took_ms.max(1)
+    report.entries.saturating_mul(1_000) / report.duration_ms.max(1)
 }
 
 #[cfg(test)]
@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn report(runs: Vec<RunRehearsal>) -> RehearsalReport {
-        RehearsalReport { plugin: None, entries: 10, runs, took_ms: 2_540, runs_left_out: 0 }
+        RehearsalReport { plugin: None, entries: 10, runs, duration_ms: 2_540, runs_left_out: 0 }
     }
 
     #[test]

@@ -145,8 +145,8 @@ fn print_point(shown: &RunAtPoint) {
         outln!("  commit {}", messages::short(commit));
     }
     outln!("  {}, {}", messages::counted(usage.tokens(), "token"), usage.cost_text());
-    for LaneAtPoint { invocation, entries, waits, .. } in lanes {
-        let waits = waits.as_ref().map(|why| format!(", held back: {why}")).unwrap_or_default();
+    for LaneAtPoint { invocation, entries, waiting_for, .. } in lanes {
+        let waits = waiting_for.as_ref().map(|why| format!(", held back: {why}")).unwrap_or_default();
         outln!("  in flight: {invocation}, {} answered{waits}", messages::count(*entries as usize, "entry"));
     }
     questions.iter().for_each(|question| outln!("  open question: {question}"));

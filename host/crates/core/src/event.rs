@@ -96,7 +96,7 @@ pub enum Event {
         /// to it the new bytes answered as the old ones had.
         proved: BTreeMap<String, u32>,
         /// Unfinished invocations that end on the bytes that they began with. All that begins later has the new ones.
-        held: Vec<String>,
+        unmoved: Vec<String>,
     },
     /// The features of the run are known.
     Planned {

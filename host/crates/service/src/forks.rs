@@ -2,7 +2,8 @@
 
 use super::Service;
 use super::keyed_lock::of_directory;
-use longhaul_api::forks::{ForkOrigin, ForkOutcome, ForkRun};
+use longhaul_api::forks::{ForkOutcome, ForkRun};
+use longhaul_api::runs::ForkOrigin;
 use longhaul_core::RunId;
 use longhaul_core::fault::{self, Fault};
 use longhaul_forks::PlannedFork;

@@ -134,7 +134,7 @@ fn shown_at(store: &dyn Store, record: &RunRecord, point: Point, found: PointInR
         Ok(LaneAtPoint {
             feature: lane.work.feature().map(str::to_owned),
             entries: points::answered_until(store, &invocation, at_ms)?,
-            waits: lane.wait.as_ref().map(|wait| wait.park.reason.clone()),
+            waiting_for: lane.wait.as_ref().map(|wait| wait.park.reason.clone()),
             invocation,
         })
     };

@@ -43,16 +43,16 @@ impl Service {
             bail!(Fault::conflict(unproved(&rehearsal, &replacement, &request.plugin)));
         }
         let pasts: Vec<UnfinishedPast> = pasts.into_iter().filter(|past| pins.contains_key(&past.table)).collect();
-        let held = self.held(&record.run, &replacement, &pasts)?;
+        let unmoved = self.unmoved(&record.run, &replacement, &pasts)?;
         let moved = moved(record, &pins, &replacement, &pasts)?;
         let proved: BTreeMap<String, u32> =
             pasts.iter().map(|past| (past.invocation.to_string(), past.entries)).collect();
         let from = pins.values().next().map_or(replacement.digest, |pin| pin.digest);
         let (plugin, to) = (replacement.name.clone(), replacement.digest);
-        let event = Event::PluginMoved { plugin, from, to, proved: proved.clone(), held: held.clone() };
+        let event = Event::PluginMoved { plugin, from, to, proved: proved.clone(), unmoved: unmoved.clone() };
         self.store_move(&stored, &moved, &replacement, event).await?;
         let (run, plugin, tables) = (record.run.clone(), replacement.view(), pins.into_keys().collect());
-        Ok(MovedRun { run, plugin, tables, rehearsal, proved, held })
+        Ok(MovedRun { run, plugin, tables, rehearsal, proved, unmoved })
     }
 
     fn refuse_unmovable(&self, stored: &StoredRun) -> fault::Result<()> {
@@ -73,7 +73,7 @@ impl Service {
     }
 
     /// The unfinished invocations of the plugin that end on the bytes that they began with.
-    fn held(
+    fn unmoved(
         &self,
         run: &RunId,
         replacement: &ReplacementPlugin,
@@ -81,16 +81,16 @@ impl Service {
     ) -> fault::Result<Vec<String>> {
         let store = &*self.host.store;
         let is_proved = |invocation: &InvocationId| proved.iter().any(|past| past.invocation == *invocation);
-        let mut held = Vec::new();
+        let mut unmoved = Vec::new();
         for invocation in self.invocations(run, None)?.into_iter().filter(|invocation| !is_proved(invocation)) {
             let began = longhaul_journal::began(store, &invocation)?;
             if began.is_some_and(|began| base_name(&began.plugin) == replacement.name)
                 && longhaul_journal::finished(store, &invocation)?.is_none()
             {
-                held.push(invocation.to_string());
+                unmoved.push(invocation.to_string());
             }
         }
-        Ok(held)
+        Ok(unmoved)
     }
 
     /// Stores the record with the new pins, the bytes and the event in one transaction.

@@ -187,7 +187,7 @@ impl Service {
             plugin: replacement.as_ref().map(ReplacementPlugin::view),
             entries: rehearsed.iter().map(|run| run.entries).sum(),
             runs: rehearsed,
-            took_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             runs_left_out,
         })
     }

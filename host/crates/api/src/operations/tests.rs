@@ -44,7 +44,7 @@ const ANYWHERE: &str = "\
     draw_graph enable_schedule end_child events execute_agent expect_trust export_graph fire_schedule forget_memory \
     fork_run grant_usage graph_history graph_output graph_page graph_steps graphs identify_project import_checkpoint \
     interrupted_runs invocations join_project journal_entries judge_decision kept_work memories memory metrics \
-    note_secret operate_graph patch_step projects promote_memory proposals put_schedule register_agent rehearse_runs \
+    note_secret operate_graph patch_step projects promote_memory proposals put_schedule record_invocation register_agent rehearse_runs \
     remove_agent remove_graph remove_schedule remove_token replay resource_history resources retry_task run_at_point \
     run_counts \
     run_graph run_page run_status runs saved_checkpoint schedule scheduler_status schedules search_memory \

@@ -3,7 +3,7 @@
 use super::approvals::Effect;
 use super::runs::Passing;
 use super::usage::WorkUsageView;
-use crate::forks::{ForkOrigin, ForkOutcome, ForkPlan, LaterEffects, SharedWork};
+use crate::forks::{ForkOutcome, ForkPlan, LaterEffects, SharedWork};
 use serde::Serialize;
 
 /// A fork that was made, or what it would be.
@@ -116,28 +116,5 @@ pub struct LaterEffectsView {
 impl From<LaterEffects> for LaterEffectsView {
     fn from(LaterEffects { effect, call, count }: LaterEffects) -> Self {
         Self { effect: effect.into(), call, count }
-    }
-}
-
-/// The origin of a run that is a fork.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "schema", schema(as = ForkOrigin))]
-pub struct ForkOriginView {
-    /// The other run.
-    pub parent: String,
-    /// The point, as it was named.
-    pub at: String,
-    /// The number of the last event before the point.
-    pub event: u64,
-    /// Time of the point, in milliseconds since 1970-01-01 UTC.
-    pub at_ms: u64,
-    /// The usage of the other run up to the point, which does not count for the fork.
-    pub inherited_usage: WorkUsageView,
-}
-
-impl From<ForkOrigin> for ForkOriginView {
-    fn from(ForkOrigin { parent, at, event, at_ms, inherited }: ForkOrigin) -> Self {
-        Self { parent: parent.to_string(), at, event, at_ms, inherited_usage: inherited.into() }
     }
 }

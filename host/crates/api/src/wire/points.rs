@@ -48,7 +48,7 @@ pub struct LaneAtPointView {
     pub entries: u32,
     /// The reason for which it was held back, in one line; null if it was not.
     #[cfg_attr(feature = "schema", schema(required = true))]
-    pub waits: Option<String>,
+    pub waiting_for: Option<String>,
 }
 
 impl From<RunAtPoint> for RunAtPointView {
@@ -71,7 +71,7 @@ impl From<RunAtPoint> for RunAtPointView {
 
 impl From<LaneAtPoint> for LaneAtPointView {
     fn from(inner: LaneAtPoint) -> Self {
-        let LaneAtPoint { invocation, feature, entries, waits } = inner;
-        Self { invocation: invocation.as_str().to_owned(), feature, entries, waits }
+        let LaneAtPoint { invocation, feature, entries, waiting_for } = inner;
+        Self { invocation: invocation.as_str().to_owned(), feature, entries, waiting_for }
     }
 }

@@ -1,11 +1,10 @@
 //! Projects and runs.
 
 use super::features::FeatureView;
-use super::forks::ForkOriginView;
 use super::usage::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
 use crate::projects::CreatedProject;
-use crate::runs::{CommitLog, CostSum, OpenQuestion, ProjectSummary, RunSummary, Status};
+use crate::runs::{CommitLog, CostSum, ForkOrigin, OpenQuestion, ProjectSummary, RunSummary, Status};
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
 use serde::Serialize;
@@ -433,4 +432,27 @@ impl From<CostSum> for NamedCost {
 /// A path as text; what is not UTF-8 is replaced.
 fn text(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// The origin of a run that is a fork.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = ForkOrigin))]
+pub struct ForkOriginView {
+    /// The other run.
+    pub parent: String,
+    /// The point, as it was named.
+    pub at: String,
+    /// The number of the last event before the point.
+    pub event: u64,
+    /// Time of the point, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// The usage of the other run up to the point, which does not count for the fork.
+    pub inherited_usage: WorkUsageView,
+}
+
+impl From<ForkOrigin> for ForkOriginView {
+    fn from(ForkOrigin { parent, at, event, at_ms, inherited }: ForkOrigin) -> Self {
+        Self { parent: parent.to_string(), at, event, at_ms, inherited_usage: inherited.into() }
+    }
 }

@@ -46,8 +46,7 @@ const ABOUT_COLUMNS_MAX: usize = 66;
 const NAME_COLUMNS: usize = 16;
 
 /// The end of the short help.
-const MORE: &str = "`longhaul help --all` has everything, `longhaul help COMMAND` the options and \
-                    examples of one, and `longhaul help` the chapters of the book.";
+const MORE: &str = "More: `longhaul help --all`, `longhaul help COMMAND`, `longhaul help`: the book.";
 
 /// The short help of the program.
 pub(super) fn brief(command: &Command, columns: usize) -> String {

@@ -153,8 +153,8 @@ function sides(runs, cell) {
   );
 }
 
-/** A step of all runs. Long answers are regions of their own, where `label` names them. */
-function stepBox(step, runs, label = null) {
+/** A step of all runs. Long answers are regions of their own, which `label` names. */
+function stepBox(step, runs, label = `Step ${step.number}`) {
   const own = (place) => step.sides.find((side) => side.run === place);
   return h(
     "article",
@@ -166,7 +166,7 @@ function stepBox(step, runs, label = null) {
       chip(changeWords(step, runs), isSame(step) ? "" : "wait"),
     ),
     sides(runs, (place) =>
-      own(place) ? stepSide(own(place), label && `${label}, ${letter(place)}`) : muted("does not have it"),
+      own(place) ? stepSide(own(place), `${label}, ${letter(place)}`) : muted("does not have it"),
     ),
   );
 }
