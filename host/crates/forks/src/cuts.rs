@@ -27,6 +27,8 @@ pub(crate) struct JournalCut {
     pub(crate) of: InvocationId,
     /// The last entry that is answered in the fork.
     pub(crate) through: u32,
+    /// The time of the cut, in milliseconds since 1970-01-01 UTC.
+    pub(crate) at_ms: u64,
     /// The place of the cut.
     place: CutPlace,
     /// The commit that the work had made at the point.
@@ -60,6 +62,12 @@ impl JournalCut {
     /// True when a person wrote the last answer.
     pub(crate) fn is_edited(&self) -> bool {
         matches!(self.place, CutPlace::Answer(_))
+    }
+
+    /// The last shared entry of each journal of the other run; [`u32::MAX`] for one that is shared with its end.
+    pub(crate) fn shared(&self, store: &dyn Store) -> fault::Result<BTreeMap<InvocationId, u32>> {
+        // With the names of the other run, so these rows are never stored.
+        Ok(longhaul_journal::shared_through(&self.rows(store, &self.of.run())?))
     }
 
     /// The rows by which the journals of the fork begin.
@@ -106,8 +114,8 @@ pub(crate) fn cut(
             (own, through, CutPlace::Time(at.at_ms))
         }
     };
-    let cut = JournalCut { key: work.key(), of, through, place, made: None };
-    without_permissions(store, cut, at.at_ms).map(Some)
+    let cut = JournalCut { key: work.key(), of, through, at_ms: at.at_ms, place, made: None };
+    without_permissions(store, cut).map(Some)
 }
 
 /// The cut of work that had ended at the point, and whose result later work reads.
@@ -117,7 +125,7 @@ pub(crate) fn whole(store: &dyn Store, run: &RunId, key: &str, at_ms: u64) -> fa
         return Ok(None);
     }
     let through = longhaul_journal::answered_through(store, &of, at_ms)?;
-    Ok(Some(JournalCut { key: key.to_owned(), of, through, place: CutPlace::Time(at_ms), made: None }))
+    Ok(Some(JournalCut { key: key.to_owned(), of, through, at_ms, place: CutPlace::Time(at_ms), made: None }))
 }
 
 fn named_place(store: &dyn Store, named: &InvocationId, entry: u32, answer: Option<&str>) -> fault::Result<CutPlace> {
@@ -146,45 +154,56 @@ fn commit(store: &dyn Store, of: InvocationId, work: &Work, at_ms: u64) -> fault
     if made.moved || !made.refused.is_empty() {
         return Ok(None);
     }
-    Ok(Some(JournalCut { key: work.key(), of, through, place: CutPlace::Time(at_ms), made: Some(made) }))
+    Ok(Some(JournalCut { key: work.key(), of, through, at_ms, place: CutPlace::Time(at_ms), made: Some(made) }))
 }
 
 /// The cut, moved before the first permission that a person gave and that no shared call used.
-fn without_permissions(store: &dyn Store, cut: JournalCut, at_ms: u64) -> fault::Result<JournalCut> {
-    let open = unused_permission(&entries(store, &cut.of, cut.through)?);
-    // Delegations that were at work at the point come along as far as they were.
-    for child in longhaul_journal::children(store, &cut.of)? {
-        refuse_permissions(store, child, at_ms)?;
-    }
-    match open {
-        None => Ok(cut),
-        Some(entry) if cut.is_edited() => bail!(Fault::conflict(format!(
+fn without_permissions(store: &dyn Store, cut: JournalCut) -> fault::Result<JournalCut> {
+    let all = entries(store, &cut.of, cut.through)?;
+    let through = before_permissions(&all, cut.through);
+    let cut = match through < cut.through {
+        false => cut,
+        true if cut.is_edited() => bail!(Fault::conflict(format!(
             "entry {entry} of `{}` permits a call that comes after the edited answer; name an entry before {entry}",
-            cut.of
+            cut.of,
+            entry = through.saturating_add(1)
         ))),
-        Some(entry) => Ok(JournalCut { through: entry - 1, place: CutPlace::Entry, ..cut }),
-    }
+        true => {
+            let answered =
+                all.iter().filter(|(number, _)| *number <= through).filter_map(|(_, one)| one.answered.as_ref());
+            let began_ms = longhaul_journal::began(store, &cut.of)?.map_or(0, |began| began.at_ms);
+            let at_ms = answered.map(|answered| answered.at_ms).fold(began_ms, u64::max);
+            JournalCut { through, at_ms, place: CutPlace::Entry, ..cut }
+        }
+    };
+    refuse_permissions(store, &cut)?;
+    Ok(cut)
 }
 
-/// Refuses a sub-agent at work that had a permission for a call which it had not made.
-fn refuse_permissions(store: &dyn Store, child: InvocationId, at_ms: u64) -> fault::Result<()> {
-    let mut open = vec![child];
-    while let Some(child) = open.pop() {
-        let began = longhaul_journal::began(store, &child)?;
-        if began.is_none_or(|began| began.at_ms > at_ms) {
+/// The last entry up to which each permission was used. Of a batch that is cut, the earlier permissions are not used
+/// any more either.
+fn before_permissions(entries: &[(u32, JournalEntry)], through: u32) -> u32 {
+    let (mut entries, mut through) = (entries, through);
+    while let Some(entry) = unused_permission(entries) {
+        through = entry.saturating_sub(1);
+        entries = &entries[..entries.partition_point(|(number, _)| *number <= through)];
+    }
+    through
+}
+
+/// Refuses a cut with another journal, of a sub-agent at work, that has a permission for a call which was not made.
+fn refuse_permissions(store: &dyn Store, cut: &JournalCut) -> fault::Result<()> {
+    for (of, through) in cut.shared(store)? {
+        // What has ended makes no call any more.
+        if of == cut.of || through == 0 || through == u32::MAX {
             continue;
         }
-        if longhaul_journal::finished(store, &child)?.is_some_and(|finished| finished.at_ms <= at_ms) {
-            continue;
-        }
-        let through = longhaul_journal::answered_through(store, &child, at_ms)?;
-        if unused_permission(&entries(store, &child, through)?).is_some() {
+        if unused_permission(&entries(store, &of, through)?).is_some() {
             bail!(Fault::conflict(format!(
-                "at this point `{child}` was permitted a call that it had not made, and a permission is not taken along; \
+                "at this point `{of}` was permitted a call that it had not made, and a permission is not taken along; \
                  name a point before or after it"
             )));
         }
-        open.extend(longhaul_journal::children(store, &child)?);
     }
     Ok(())
 }
@@ -237,8 +256,11 @@ fn refuse_graph(store: &dyn Store, of: &InvocationId) -> fault::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_core::Digest;
-    use longhaul_core::journal::{EffectClass, ImportCall};
+    use longhaul_core::journal::{Began, CallVerdict, EffectClass, ImportCall, Journal as _, NewCall};
+    use longhaul_core::{Clock, Digest, Limits};
+    use longhaul_journal::{Opened, Recorder};
+    use longhaul_testkit::{HandClock, MemoryStore};
+    use std::sync::Arc;
 
     fn entry(number: u32, name: &str, call: &str) -> (u32, JournalEntry) {
         let asked = ImportCall {
@@ -267,6 +289,76 @@ mod tests {
         assert_eq!(unused_permission(&batch[..3]), Some(2));
         // Of two equal calls one is made.
         assert_eq!(unused_permission(&[permit(1, "a"), permit(2, "a"), call(3, "a")]), Some(1));
+        // A cut in the middle of a batch is before all of its permissions.
+        assert_eq!(before_permissions(&batch[..3], 3), 0);
+        assert_eq!(before_permissions(&batch, 4), 4);
+        let after = [permit(1, "a"), call(2, "a"), permit(3, "b"), permit(4, "c"), call(5, "b")];
+        assert_eq!(before_permissions(&after, 5), 2);
+    }
+
+    /// Writes a journal of these calls, each answered at the same time.
+    async fn journal(store: &Arc<MemoryStore>, of: &InvocationId, calls: &[(&'static str, &str)]) {
+        let began = Began {
+            plugin: "p".into(),
+            table: String::new(),
+            component: Digest::of(b"p"),
+            export: "agent.run".into(),
+            input: Digest::of(b""),
+            seed: [0; 32],
+            fingerprint: "f".into(),
+            context: None,
+            told: None,
+            at_ms: 5,
+        };
+        let (shared, clock) = (Arc::clone(store) as Arc<dyn Store>, Arc::new(HandClock::at(5)) as Arc<dyn Clock>);
+        let opened = Recorder::open(shared, clock, of.clone(), began, &Limits::default()).expect("a journal");
+        let Opened::Running(recorder) = opened else { panic!("it is new") };
+        for (name, call) in calls {
+            let (summary, arguments) = ((*call).to_owned(), Digest::of(call.as_bytes()));
+            let call = NewCall { name: *name, summary, arguments, class: EffectClass::Acts, fuel_used: 0 };
+            let CallVerdict::Go(handle) = recorder.ask(call).await.expect("asked") else { panic!("it is new") };
+            recorder.answer(handle, "null".to_owned()).await.expect("answered");
+        }
+    }
+
+    fn cut_at(of: &InvocationId, through: u32) -> JournalCut {
+        let (key, of) = ("f-a/1/generate".to_owned(), of.clone());
+        JournalCut { key, of, through, at_ms: 5, place: CutPlace::Time(5), made: None }
+    }
+
+    #[tokio::test]
+    async fn a_permission_of_a_sub_agent_is_found_though_its_caller_does_not_have_the_call_yet() {
+        let own = InvocationId::from_text("r-1/f-a/1/generate");
+        let child = own.child(2);
+        let store = Arc::new(MemoryStore::new());
+        journal(&store, &own, &[(TOOL_CALL, "a")]).await;
+        journal(&store, &child, &[(APPROVAL, "b"), (TOOL_CALL, "b")]).await;
+        let cut = without_permissions(&*store, cut_at(&own, 1)).expect("it is used");
+        assert_eq!(cut, cut_at(&own, 1));
+        let shared = cut.shared(&*store).expect("journals");
+        assert_eq!(shared.into_iter().collect::<Vec<_>>(), [(own.clone(), 1), (child, 2)]);
+
+        let store = Arc::new(MemoryStore::new());
+        journal(&store, &own, &[(TOOL_CALL, "a")]).await;
+        journal(&store, &own.child(2), &[(APPROVAL, "b")]).await;
+        let why = without_permissions(&*store, cut_at(&own, 1)).expect_err("it is open").to_string();
+        assert!(why.contains("`r-1/f-a/1/generate#2` was permitted"), "{why}");
+        // So is one beside the sub-agent that is cut.
+        journal(&store, &own.child(3), &[(TOOL_CALL, "c")]).await;
+        let beside = JournalCut { place: CutPlace::Entry, ..cut_at(&own.child(3), 1) };
+        assert!(without_permissions(&*store, beside).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_cut_before_a_permission_takes_no_later_call_along() {
+        let own = InvocationId::from_text("r-1/f-a/1/generate");
+        let store = Arc::new(MemoryStore::new());
+        let batch = [(APPROVAL, "a"), (APPROVAL, "b"), (TOOL_CALL, "a"), (TOOL_CALL, "b")];
+        journal(&store, &own, &batch).await;
+        let cut = without_permissions(&*store, cut_at(&own, 3)).expect("a cut");
+        assert_eq!((cut.through, &cut.place), (0, &CutPlace::Entry), "the first permission is not used either");
+        assert_eq!(cut.shared(&*store).expect("journals")[&own], 0);
+        assert_eq!(without_permissions(&*store, cut_at(&own, 4)).expect("a cut"), cut_at(&own, 4));
     }
 
     #[test]

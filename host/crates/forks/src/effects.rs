@@ -30,6 +30,9 @@ const CALL_BYTES_MAX: usize = 80;
 /// Calls that stay within the invocation: of models, of other invocations, and of its own steps.
 const INNER: [&str; 3] = ["conversation.", "delegate.", "graph."];
 
+/// The call of the host that makes a commit, which is counted by its event.
+const COMMIT: &str = "git.commit";
+
 /// The effects of a run after a point.
 #[derive(Default)]
 pub(crate) struct EffectsAfter {
@@ -77,28 +80,29 @@ impl EffectsAfter {
     ) -> fault::Result<Self> {
         let mut effects = Self::default();
         let mut known = BTreeSet::new();
+        let mut shared = BTreeMap::new();
+        for cut in cuts.iter().filter(|cut| under_way.contains(&cut.key)) {
+            shared.append(&mut cut.shared(store)?);
+        }
         for key in under_way {
             let own = InvocationId::of_action(run, key);
-            // A cut through a delegation leaves its callers as they were at the time of the point.
-            let through = match cuts.iter().find(|cut| cut.key == *key) {
-                Some(cut) if cut.of == own => cut.through,
-                Some(_) => longhaul_journal::answered_through(store, &own, at.at_ms)?,
-                None => 0,
-            };
-            effects.add_all(store, own.clone(), through, at.at_ms)?;
+            effects.add_all(store, own.clone(), &shared)?;
             known.insert(own);
         }
         let mut after = at.event;
         loop {
             let page = record::events_after(store, run, after, PAGE)?;
-            let Some(last) = page.last() else { return Ok(effects) };
-            after = last.number;
+            // An import may bring events with other numbers than their keys have. Each page has to lead on.
+            let Some(last) = page.last().map(|event| event.number).filter(|last| *last > after) else {
+                return Ok(effects);
+            };
+            after = last;
             for event in page {
                 match event.event {
                     Event::InvocationStarted { invocation, .. } if known.insert(invocation.clone()) => {
-                        effects.add_all(store, invocation, 0, at.at_ms)?;
+                        effects.add_all(store, invocation, &shared)?;
                     }
-                    Event::Committed { .. } => effects.count(Rank::Verifiable, "git.commit".to_owned()),
+                    Event::Committed { .. } => effects.count(Rank::Verifiable, COMMIT.to_owned()),
                     _ => {}
                 }
             }
@@ -115,36 +119,31 @@ impl EffectsAfter {
         (listed.collect(), self.left_out)
     }
 
-    /// Adds the effects of an invocation after an entry, and those of its delegations that the fork does not share.
-    fn add_all(&mut self, store: &dyn Store, of: InvocationId, through: u32, at_ms: u64) -> fault::Result<()> {
-        let mut open = vec![(of, through)];
-        while let Some((of, through)) = open.pop() {
-            let mut after = 0;
+    /// Adds the effects of an invocation and of its delegations that the fork does not share.
+    fn add_all(
+        &mut self,
+        store: &dyn Store,
+        of: InvocationId,
+        shared: &BTreeMap<InvocationId, u32>,
+    ) -> fault::Result<()> {
+        let below = longhaul_journal::delegations(store, &of)?;
+        for of in std::iter::once(of).chain(below) {
+            let mut after = shared.get(&of).copied().unwrap_or(0);
             loop {
                 let page = longhaul_journal::entries(store, &of, after, PAGE)?;
                 let Some((last, _)) = page.last() else { break };
                 after = *last;
-                for (number, JournalEntry { asked, .. }) in &page {
-                    if *number > through {
-                        self.add(asked);
-                    }
-                }
-            }
-            for child in longhaul_journal::children(store, &of)? {
-                let shared = longhaul_journal::answered_through(store, &child, at_ms)?;
-                open.push((child, shared));
+                page.iter().for_each(|(_, JournalEntry { asked, .. })| self.add(asked));
             }
         }
         Ok(())
     }
 
     fn add(&mut self, asked: &ImportCall) {
-        let Some(rank) = Rank::of(asked.class).filter(|_| !INNER.iter().any(|inner| asked.name.starts_with(inner)))
-        else {
-            return;
-        };
+        let is_inner = asked.name == COMMIT || INNER.iter().any(|inner| asked.name.starts_with(inner));
+        let Some(rank) = Rank::of(asked.class).filter(|_| !is_inner) else { return };
         if rank == Rank::Acts && asked.name == TOOL_CALL {
-            self.repeats.add(asked.arguments);
+            self.repeats.add(asked);
         }
         self.count(rank, call_of(asked));
     }
@@ -169,7 +168,9 @@ pub(crate) fn call_of(asked: &ImportCall) -> String {
 mod tests {
     use super::*;
     use longhaul_core::Digest;
+    use longhaul_core::store::{Batch, Key, Table};
     use longhaul_core::tool::ToolCall;
+    use longhaul_testkit::MemoryStore;
 
     fn call(tool: &str, text: &str) -> ToolCall {
         let arguments = format!("{{\"text\":\"{text}\"}}");
@@ -208,11 +209,33 @@ mod tests {
         }
         effects.add(&asked(EffectClass::Idempotent, "delegate.run", &call("x", "y")));
         effects.add(&asked(EffectClass::Idempotent, "artifact.save", &call("x", "y")));
+        effects.add(&asked(EffectClass::Verifiable, COMMIT, &call("x", "y")));
         let expected =
             ["Acts poster.post 2", "Verifiable poster.post 1", "Idempotent artifact.save 1", "Idempotent files.post 1"];
         assert_eq!(counted(&effects), expected);
         assert!(effects.repeats.has(&call("poster", "one")) && effects.repeats.has(&call("poster", "two")));
         assert!(!effects.repeats.has(&call("files", "a")), "it does not act");
+    }
+
+    #[tokio::test]
+    async fn effects_count_that_the_fork_does_not_share_also_of_a_sub_agent_whose_caller_does_not_have_it_yet() {
+        let (store, own) = (MemoryStore::new(), InvocationId::from_text("r-1/f-a/1/generate"));
+        let (below, beside) = (own.child(2).child(1), InvocationId::from_text("r-1/f-a/1/generate/h1"));
+        let mut batch = Batch::new();
+        for (of, number, text) in
+            [(&own, 1, "one"), (&own, 3, "three"), (&below, 1, "below"), (&below, 2, "last"), (&beside, 1, "beside")]
+        {
+            // As the journal lays it out: the number of the entry, and that of the attempt.
+            let key = Key::of(of.as_str()).number(number).and("asked").number(1);
+            let call = asked(EffectClass::Acts, TOOL_CALL, &call("poster", text));
+            batch = batch.put(Table::Journal, key, serde_json::to_vec(&call).expect("JSON"));
+        }
+        store.commit(batch).await.expect("stored");
+        let mut effects = EffectsAfter::default();
+        let shared = BTreeMap::from([(own.clone(), 2), (below, 1)]);
+        effects.add_all(&store, own, &shared).expect("journals");
+        let has = |text: &str| effects.repeats.has(&call("poster", text));
+        assert_eq!(["one", "three", "below", "last", "beside"].map(has), [false, true, false, true, false]);
     }
 
     #[test]

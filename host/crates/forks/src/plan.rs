@@ -8,19 +8,20 @@ use crate::effects::EffectsAfter;
 use crate::points::{self, PointInRun};
 use crate::trees::{self, ForkTree};
 use longhaul_api::forks::{ForkPlan, ForkRun, SharedWork};
+use longhaul_api::points::Point;
 use longhaul_config::Config;
 use longhaul_core::event::{Event, WorkUsage};
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::work::FeatureStatus;
 use longhaul_core::{Digest, RunId};
-use longhaul_harness::state::Phase;
+use longhaul_harness::state::{Phase, RunStatus};
 use longhaul_harness::{Action, EndStatus, Input, Lane, Reaction, RunState, Work, WorkKind, step};
 use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_plugins::plugin_set;
 use longhaul_records::pins::PinnedPlugins;
 use longhaul_records::record::{self, RunRecord, StoredRun};
-use longhaul_records::repeats::RepeatedEffects;
+use longhaul_records::repeats::{self, RepeatedEffects};
 use longhaul_worktree::{Branch, UserRepository};
 
 /// Names of branches that are tried for a fork without one.
@@ -53,7 +54,11 @@ pub struct PlannedFork {
 /// branch is there already.
 pub fn plan(host: &PluginHost, parent: &StoredRun, request: &ForkRun) -> fault::Result<PlannedFork> {
     let (store, run) = (&*host.store, &parent.record.run);
-    let at = points::resolve(store, run, &request.at)?;
+    let mut at = points::resolve(store, run, &request.at)?;
+    if matches!(request.at, Point::Time(_)) {
+        // A run at work has no answers of a later time yet, and gets them while the fork is made.
+        at.at_ms = at.at_ms.min(host.clock.now_ms());
+    }
     refuse_point(run, request, &at)?;
     let config = parent.record.config_now()?;
     if parent.record.ask.is_some() && config.changes_trees() {
@@ -64,9 +69,11 @@ pub fn plan(host: &PluginHost, parent: &StoredRun, request: &ForkRun) -> fault::
     let cuts = cuts_of(store, run, &at, request.answer.as_deref())?;
     let mut pinned = Batch::new();
     let (pins, replaced_plugins) = pins_of(host, &parent.record, &config, request, &at, &mut pinned)?;
-    let trees = trees::trees(store, run, &config, &at, &cuts)?;
+    let trees = trees::trees(store, run, &[&config, &parent.record.config()?], &at, &cuts)?;
     let under_way: Vec<String> = lanes(&at.state).map(|lane| lane.work.key()).collect();
-    let effects = EffectsAfter::read(store, run, &at, &under_way, &cuts)?;
+    let mut effects = EffectsAfter::read(store, run, &at, &under_way, &cuts)?;
+    // What the run itself may not repeat, as a fork, its fork may not either.
+    effects.repeats.add_all(repeats::of_run(store, run)?);
     let created_ms = host.clock.now_ms();
     let fork = RunId::derive(&parent.record.project, created_ms, &host.fresh_seed());
     let place = BranchPlace::find(store, &parent.record, request, &at.state, &cuts)?;
@@ -103,7 +110,7 @@ pub fn plan(host: &PluginHost, parent: &StoredRun, request: &ForkRun) -> fault::
         effects_left_out,
         model: record.model.clone(),
         replaced_plugins,
-        notes: notes(&at, request, &cuts),
+        notes: notes(&at, request, &cuts, parent.state.status()),
     };
     let repeats = if request.repeat_effects { RepeatedEffects::default() } else { effects.repeats };
     let edited = cuts.iter().find(|cut| cut.is_edited()).map(|cut| format!("{}:{}", cut.of.action(), cut.through));
@@ -298,8 +305,14 @@ fn inherited(store: &dyn Store, run: &RunId, state: &RunState) -> fault::Result<
     Ok(before.plus(state.used))
 }
 
-fn notes(at: &PointInRun, request: &ForkRun, cuts: &[JournalCut]) -> Vec<String> {
+fn notes(at: &PointInRun, request: &ForkRun, cuts: &[JournalCut], now: RunStatus) -> Vec<String> {
     let mut notes = Vec::new();
+    if matches!(now, RunStatus::Planning | RunStatus::Working) {
+        notes.push(
+            "the other run is at work; the fork knows nothing of what it does from now on, and may do the same"
+                .to_owned(),
+        );
+    }
     if let Some((named, entry)) = &at.invocation
         && let Some(cut) = cuts.iter().find(|cut| cut.of == *named && cut.through < *entry)
     {
@@ -319,7 +332,6 @@ fn notes(at: &PointInRun, request: &ForkRun, cuts: &[JournalCut]) -> Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_api::points::Point;
     use longhaul_api::runs::RunRef;
     use longhaul_core::InvocationId;
     use longhaul_core::work::FeatureSpec;

@@ -30,11 +30,11 @@ pub(crate) struct ForkTree {
     pub(crate) files: Option<CarriedTree>,
 }
 
-/// The trees of the sessions at the point.
+/// The trees of the sessions at the point. `configs` are those that the run worked with, as far as they are known.
 pub(crate) fn trees(
     store: &dyn Store,
     run: &RunId,
-    config: &Config,
+    configs: &[&Config],
     at: &PointInRun,
     cuts: &[JournalCut],
 ) -> fault::Result<Vec<ForkTree>> {
@@ -42,9 +42,11 @@ pub(crate) fn trees(
     for lane in &at.state.lanes {
         let Some((session, base)) = in_need(lane, cuts) else { continue };
         let (number, base) = (session.slot, base.to_owned());
-        let kept = record::tree_at(store, run, number, at.at_ms)?.filter(|tree| tree.base == base);
+        // Before the point where the journal is cut before it.
+        let at_ms = cuts.iter().find(|cut| cut.key == lane.work.key()).map_or(at.at_ms, |cut| cut.at_ms);
+        let kept = record::tree_at(store, run, number, at_ms)?.filter(|tree| tree.base == base);
         if kept.is_none()
-            && let Some(changed_by) = changed_by(store, run, config, session, lane, at.at_ms)?
+            && let Some(changed_by) = changed_by(store, run, configs, session, lane, at_ms)?
         {
             bail!(Fault::conflict(format!(
                 "the files of feature `{feature}` at this point are not kept, since `{changed_by}` may have changed them; \
@@ -76,7 +78,7 @@ fn in_need<'a>(lane: &'a Lane, cuts: &[JournalCut]) -> Option<(&'a Session, &'a 
 fn changed_by(
     store: &dyn Store,
     run: &RunId,
-    config: &Config,
+    configs: &[&Config],
     session: &Session,
     lane: &Lane,
     at_ms: u64,
@@ -105,7 +107,7 @@ fn changed_by(
             if longhaul_journal::began(store, &of)?.is_none() {
                 break;
             }
-            if let Some(call) = writing_call(store, config, of, at_ms)? {
+            if let Some(call) = writing_call(store, configs, of, at_ms)? {
                 return Ok(Some(call));
             }
         }
@@ -124,29 +126,29 @@ fn prefix<'a>(name: &'a str, feature: &str) -> &'a str {
 }
 
 /// The first call of an invocation, or of its delegations, that may have written into the tree by then.
-fn writing_call(store: &dyn Store, config: &Config, of: InvocationId, at_ms: u64) -> fault::Result<Option<String>> {
-    let mut open = vec![of];
-    while let Some(of) = open.pop() {
+fn writing_call(store: &dyn Store, configs: &[&Config], of: InvocationId, at_ms: u64) -> fault::Result<Option<String>> {
+    let below = longhaul_journal::delegations(store, &of)?;
+    for of in std::iter::once(of).chain(below) {
         let mut after = 0;
         loop {
             let page = longhaul_journal::entries(store, &of, after, PAGE)?;
             let Some((last, _)) = page.last() else { break };
             after = *last;
-            let writes = page.iter().map(|(_, entry)| &entry.asked).find(|asked| may_write(config, asked, at_ms));
+            let writes = page.iter().map(|(_, entry)| &entry.asked).find(|asked| may_write(configs, asked, at_ms));
             if let Some(asked) = writes {
                 return Ok(Some(call_of(asked)));
             }
         }
-        open.extend(longhaul_journal::children(store, &of)?);
     }
     Ok(None)
 }
 
-fn may_write(config: &Config, asked: &ImportCall, at_ms: u64) -> bool {
+fn may_write(configs: &[&Config], asked: &ImportCall, at_ms: u64) -> bool {
     let call = call_of(asked);
     let tool = call.split('.').next().unwrap_or_default();
     let is_call = asked.name == crate::answers::TOOL_CALL && asked.at_ms <= at_ms;
-    is_call && asked.class != EffectClass::ReadOnly && config.may_change_tree(tool)
+    let may_change = || configs.iter().any(|config| config.may_change_tree(tool));
+    is_call && asked.class != EffectClass::ReadOnly && may_change()
 }
 
 #[cfg(test)]
@@ -167,7 +169,8 @@ mod tests {
         let text = "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\n[tools.files]\nplugin = \"files\"\n\
                     directories = [{ guest = \"/work\", access = \"write\" }]\n[tools.poster]\nplugin = \"poster\"\n";
         let config = Config::parse_pinned(text).expect("a configuration");
-        let writes = |name: &str, summary: &str, class, at_ms| {
+        let now = Config::parse_pinned(&text.replace("\"write\"", "\"read\"")).expect("a configuration");
+        let writes_by = |configs: &[&Config], name: &str, summary: &str, class, at_ms| {
             let asked = ImportCall {
                 name: name.to_owned(),
                 summary: summary.to_owned(),
@@ -178,9 +181,11 @@ mod tests {
                 at_ms,
                 attempt: 1,
             };
-            may_write(&config, &asked, 5)
+            may_write(configs, &asked, 5)
         };
-        assert!(writes("tools.call", "files.write {}", EffectClass::Idempotent, 5));
+        let writes = |name: &str, summary: &str, class, at_ms| writes_by(&[&now, &config], name, summary, class, at_ms);
+        assert!(!writes_by(&[&now], "tools.call", "files.write {}", EffectClass::Idempotent, 5));
+        assert!(writes("tools.call", "files.write {}", EffectClass::Idempotent, 5), "it could when the run began");
         assert!(!writes("tools.call", "files.write {}", EffectClass::Idempotent, 6), "it came later");
         assert!(!writes("tools.call", "files.read {}", EffectClass::ReadOnly, 5));
         assert!(!writes("tools.call", "poster.post {}", EffectClass::Acts, 5), "it has no tree");

@@ -5,10 +5,10 @@
 
 use crate::load::Slot;
 use crate::record::{At, FINISHED_AT, Kind, StoredFinish, append, key};
-use crate::shared::{self, Segment, number, records};
+use crate::shared::{self, Segment, invocations, number, records};
 use longhaul_core::InvocationId;
 use longhaul_core::journal::{Began, Finished, JournalEntry, JournalError, Resolution};
-use longhaul_core::store::{Op, Store, Table};
+use longhaul_core::store::{Key, Op, Store, Table};
 use serde::de::IgnoredAny;
 
 /// Errors of a resolution that was not taken.
@@ -135,6 +135,17 @@ pub fn children(store: &dyn Store, invocation: &InvocationId) -> Result<Vec<Invo
         }
         Ok(found)
     })
+}
+
+/// The invocations with a journal that work for this one: those that it started, those that these started, and so on.
+///
+/// They are found by their names: the call of one that is at work, or that a kill cut off, need not be in the journal
+/// of its caller. By their names, callers come before what they called.
+///
+/// # Errors
+/// [`JournalError::Store`].
+pub fn delegations(store: &dyn Store, invocation: &InvocationId) -> Result<Vec<InvocationId>, JournalError> {
+    invocations(store, &Key::from_bytes(format!("{invocation}#").into_bytes()))
 }
 
 /// The change that stores the resolution of an effect with an unknown outcome, by a person or the operator's policy.

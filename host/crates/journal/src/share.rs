@@ -8,12 +8,13 @@
 //! This module reads, and returns rows for the batch that begins the fork. Whether an answer that a person wrote fits
 //! the call is for the caller to check.
 
-use crate::record::{At, Content, FINISHED_AT, Kind, StoredAnswer, StoredFinish, append, began, key};
-use crate::shared::{self, DEPTH_MAX, Segment, SharedBeginning, invocations, number, records};
+use crate::list::delegations;
+use crate::record::{At, Content, FINISHED_AT, Kind, StoredAnswer, StoredFinish, append, began, key, parse};
+use crate::shared::{self, DEPTH_MAX, Segment, SharedBeginning, invocation_of, number, records};
 use longhaul_core::InvocationId;
 use longhaul_core::journal::JournalError;
-use longhaul_core::store::{Key, Op, Store, Table};
-use std::collections::BTreeSet;
+use longhaul_core::store::{Op, Store, Table};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The last entry of an invocation such that it and all before it were answered at or before this time, in
 /// milliseconds since 1970-01-01 UTC; 0 if there is none.
@@ -77,6 +78,27 @@ pub fn share_with_answer(
     let mut ops = Sharing { store, of, into, at_ms, exact: Some(before), edited: Some(entry) }.rows()?;
     ops.extend(edited(store, of, into, entry, answer, at_ms)?);
     Ok(ops)
+}
+
+/// The last entry that each journal begins with by the rows of [`share`], [`share_at`] or [`share_with_answer`];
+/// [`u32::MAX`] for one that begins with its end.
+#[must_use]
+pub fn shared_through(ops: &[Op]) -> BTreeMap<InvocationId, u32> {
+    let mut found: BTreeMap<InvocationId, u32> = BTreeMap::new();
+    for op in ops {
+        let Op::Insert(Table::Journal, key, value) = op else { continue };
+        let Some(invocation) = invocation_of(key.as_bytes()) else { continue };
+        let Some((entry, kind)) = parse(&invocation, key.as_bytes()) else { continue };
+        let through = match kind {
+            Kind::Shared => shared::decode(&invocation, value).map_or(0, |shared| shared.through),
+            Kind::Answered => u32::try_from(entry).unwrap_or(u32::MAX),
+            Kind::Finished => u32::MAX,
+            Kind::Began | Kind::Asked(_) | Kind::Prepared(_) | Kind::Resolution(_) => 0,
+        };
+        let known = found.entry(invocation).or_default();
+        *known = through.max(*known);
+    }
+    found
 }
 
 /// The records of an entry with another answer, at the time of the one that it got: the clock of a guest goes on from
@@ -172,9 +194,8 @@ impl Sharing<'_> {
         let first = if self.exact.is_some() { action_of(self.of) } else { self.of.clone() };
         let mut ops = self.journal(&first)?;
         // A delegation that is at work need not be in the journal of its caller yet, so it is found by its name.
-        let below = invocations(self.store, &Key::from_bytes(format!("{first}#").into_bytes()))?;
+        let below = delegations(self.store, &first)?;
         let mut known = BTreeSet::from([first]);
-        // By their names, callers come before what they called.
         for one in below {
             let Some((caller, call)) = caller_of(&one).filter(|(caller, _)| known.contains(caller)) else { continue };
             if self.comes_along(&caller, call, &one)? {

@@ -201,7 +201,7 @@ fn behind(invocation: &InvocationId) -> Vec<u8> {
 }
 
 /// The first part of a key.
-fn invocation_of(stored: &[u8]) -> Option<InvocationId> {
+pub(crate) fn invocation_of(stored: &[u8]) -> Option<InvocationId> {
     let end = stored.windows(2).position(|pair| pair == [0, 0])?;
     std::str::from_utf8(&stored[..end]).ok().map(InvocationId::from_text)
 }

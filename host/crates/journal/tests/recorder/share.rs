@@ -6,8 +6,8 @@ use longhaul_core::journal::{Began, EffectClass, Finished, Journal as _, Journal
 use longhaul_core::store::{Batch, Key, Op, Store as _, Table};
 use longhaul_core::{Clock as _, Digest, InvocationId};
 use longhaul_journal::{
-    Opened, Recorder, answered_through, children, entries, finished as end_of, share, share_at, share_with_answer,
-    whole,
+    Opened, Recorder, answered_through, children, delegations, entries, finished as end_of, share, share_at,
+    share_with_answer, shared_through, whole,
 };
 
 /// The same work in another run.
@@ -258,6 +258,22 @@ async fn delegations_come_along_as_far_as_they_had_come() {
     let whole = whole(&*host.store, rows_of(&host, "r-2/")).unwrap();
     assert!(whole.iter().all(|(key, _)| !key.windows(6).any(|part| part == b"shared")), "it refers to nothing");
     assert!(whole.len() > rows_of(&host, "r-2/").len());
+}
+
+#[tokio::test]
+async fn rows_tell_how_far_they_share_each_journal() {
+    let host = with_delegations().await;
+    let (own, now) = (invocation(), host.clock.now_ms());
+    let below = [own.child(2), own.child(3), own.child(3).child(2)];
+    assert_eq!(delegations(&*host.store, &own).unwrap(), below, "also where the caller does not have the call yet");
+    let told = |rows: Vec<Op>| shared_through(&rows).into_iter().collect::<Vec<_>>();
+    let [ended, second, third] =
+        below.map(|of| InvocationId::from_text(of.as_str().replacen(own.as_str(), fork("r-2").as_str(), 1)));
+    let rows = share_at(&*host.store, &own, &fork("r-2"), now).unwrap();
+    let all = [(fork("r-2"), 2), (ended.clone(), u32::MAX), (second.clone(), 1), (third.clone(), 2)];
+    assert_eq!(told(rows), all);
+    let rows = share_with_answer(&*host.store, &own.child(3).child(2), &third, 1, "1").unwrap();
+    assert_eq!(told(rows), [(fork("r-2"), 2), (ended, u32::MAX), (second, 1), (third, 1)]);
 }
 
 /// The rows of journals of a run.
