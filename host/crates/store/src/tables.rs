@@ -29,7 +29,7 @@
 //! | | run, `proposal-told`, id | the mark of a proposal that an event reported; text |
 //! | | run, `approval`, id | a question to a person about a call of a tool, with the answer |
 //! | | run, `approval-rule`, id | a person's rule for the rest of the run |
-//! | | run, `repeats` | digests of calls that act and that the run which it was forked from made after the point |
+//! | | run, `repeats` | digests of calls that act and that runs which it was forked from made after the points |
 //! | | run, `question` | the effect in question, while the run waits with it |
 //! | | run, `judged`, feature | the digest of the tree that was judged last; text |
 //! | | run, `best-effort`, feature | the digest of a blob with the changes that a failing feature, or a revert, left; text |
