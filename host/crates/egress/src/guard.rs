@@ -242,7 +242,7 @@ impl Guard {
         }
         self.placeholders.fill(&way.url, request.headers_mut())?;
         if let Some(receiver) = stand_in::receiver() {
-            stand_in::turn(&mut request, receiver);
+            stand_in::turn(&mut request, receiver)?;
         }
         let client = self.client(way)?;
         Ok(client.execute(request).await?)

@@ -24,7 +24,10 @@ const TOKENS: [&str; 15] = [
     // Its headers may have single dashes.
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?<value>(?:[^-]|-[^-])+)-----END [A-Z0-9 ]*PRIVATE KEY",
     // One that a limit cut has no end.
-    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*(?<value>[A-Za-z0-9+/=]{32,}(?:\s+[A-Za-z0-9+/=]{32,})*(?:\s+[A-Za-z0-9+/=]+\z)?)",
+    concat!(
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*",
+        r"(?<value>[A-Za-z0-9+/=]{32,}(?:\s+[A-Za-z0-9+/=]{32,})*(?:\s+[A-Za-z0-9+/=]+\z)?)",
+    ),
     r"://(?<value>[^\s/:@'\x22]*:[^\s/@'\x22]+)@",
     r"(?i:\bauthorization['\x22]?[ \t]*[:=][ \t]*['\x22]?basic[ \t]+)(?<value>[A-Za-z0-9+/_-]{8,}={0,2})",
     r"\b[Bb][Ee][Aa][Rr][Ee][Rr][ \t]+(?<value>[A-Za-z0-9._~+/=-]{16,})",
