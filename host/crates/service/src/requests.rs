@@ -5,7 +5,7 @@
 
 use super::trajectories::chat;
 use longhaul_capabilities::{ConversationUpdate, Watch};
-use longhaul_core::text::{printable, truncate};
+use longhaul_core::text::printable;
 use longhaul_core::{Digest, InvocationId};
 use serde_json::{Value, json};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -163,8 +163,9 @@ fn flatten(place: &str, value: &Value, lines: &mut Vec<String>) {
 
 /// The place of a field. A guest may have chosen the keys, so it is cut: each of many values would copy it whole.
 fn below(place: &str, key: &str) -> String {
-    let whole = if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
-    truncate(&whole, LINE_BYTES_MAX)
+    let mut below = if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
+    below.truncate(below.floor_char_boundary(LINE_BYTES_MAX));
+    below
 }
 
 fn push_text(place: &str, text: &str, lines: &mut Vec<String>) {
