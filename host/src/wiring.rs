@@ -249,6 +249,13 @@ fn service_parts(
 ) -> fault::Result<ServiceParts> {
     let home = owned.home().clone();
     if let Some(receiver) = crash::receiver()? {
+        if cluster.is_some() {
+            bail!(
+                "{} is set, which is for crash tests, and those have their state in files; unset it",
+                crash::CRASH_RECEIVER
+            );
+        }
+        tracing::warn!("requests reach {receiver} and no host, since {} is set", crash::CRASH_RECEIVER);
         longhaul_egress::stand_in::send_all_to(receiver);
     }
     // We hold the lock, so every check that left something here is over.

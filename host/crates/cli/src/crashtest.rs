@@ -7,6 +7,7 @@
 mod child;
 mod lab;
 mod observe;
+mod outside;
 mod receiver;
 mod trial;
 
@@ -18,7 +19,7 @@ use super::trust;
 use clap::Args;
 use futures_util::stream::{self, StreamExt as _};
 use lab::{LabSettings, Stage};
-use longhaul_config::{Config, FILE};
+use longhaul_config::Config;
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_crashtest::{CrashReport, CrashTrial, PlannedKill, Reference, plan, points};
 use longhaul_egress::stand_in;
@@ -130,14 +131,7 @@ async fn expect_trust(context: &Context, project: &Path) -> fault::Result<()> {
 /// The settings of all runs of the test, with their files.
 fn settings(context: &Context, args: &CrashtestArgs, project: PathBuf) -> fault::Result<LabSettings> {
     let config = Config::read(&project)?;
-    for (table, redis) in [("memory", &config.memory.redis), ("checkpoints", &config.checkpoints.redis)] {
-        if redis.is_some() {
-            bail!(
-                "{FILE} has [{table}.redis], which a crash test would write to; test a copy of the project without \
-                 that table"
-            );
-        }
-    }
+    outside::refuse(&config)?;
     let recording = args.recorded.clone().map_or_else(|| project.join(RECORDING_FILE), |file| context.whole(file));
     if !recording.is_file() {
         bail!(

@@ -240,12 +240,24 @@ impl Guard {
         if request.url().origin() != way.url.origin() {
             return Err(EgressError::refused("the request has another destination than the one that was checked"));
         }
-        self.placeholders.fill(&way.url, request.headers_mut())?;
-        if let Some(receiver) = stand_in::receiver() {
-            stand_in::turn(&mut request, receiver);
+        match stand_in::receiver() {
+            Some(receiver) => self.turn(way, &mut request, receiver)?,
+            None => self.placeholders.fill(&way.url, request.headers_mut())?,
         }
         let client = self.client(way)?;
         Ok(client.execute(request).await?)
+    }
+
+    /// Turns a request to the receiver of a crash test, which speaks plain HTTP. Secrets pass their gate as always and
+    /// are not sent: each is for its own host alone.
+    pub(crate) fn turn(
+        &self,
+        way: &CheckedRoute,
+        request: &mut reqwest::Request,
+        receiver: SocketAddr,
+    ) -> Result<(), EgressError> {
+        self.placeholders.fill(&way.url, &mut request.headers().clone())?;
+        stand_in::turn(request, receiver)
     }
 
     /// Redacts the secrets in the head of a response, and returns the processing of its body: none without secrets. A

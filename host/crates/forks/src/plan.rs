@@ -80,7 +80,7 @@ pub fn plan(host: &PluginHost, parent: &StoredRun, request: &ForkRun) -> fault::
     let record = RunRecord {
         run: fork.clone(),
         branch: place.branch,
-        pins,
+        pins: proved_in(pins, &fork),
         models: request.models.clone().unwrap_or_else(|| parent.record.models.clone()),
         model: request.model.clone().or_else(|| parent.record.model.clone()),
         created_ms,
@@ -205,6 +205,16 @@ fn pins_of(
         );
     }
     Ok((pins, replaced))
+}
+
+/// The pins with what was proved about invocations of the other run, under the names that these have in the fork: they
+/// go on there with the bytes that answered the later part of the shared journal.
+fn proved_in(mut pins: PinnedPlugins, fork: &RunId) -> PinnedPlugins {
+    for pin in pins.values_mut() {
+        let proved = std::mem::take(&mut pin.proved);
+        pin.proved = proved.into_iter().map(|(of, past)| (cuts::in_fork(&of, fork), past)).collect();
+    }
+    pins
 }
 
 /// Another component would not make the calls that the journal of its predecessor has.
@@ -333,9 +343,12 @@ fn notes(at: &PointInRun, request: &ForkRun, cuts: &[JournalCut], now: RunStatus
 mod tests {
     use super::*;
     use longhaul_api::runs::RunRef;
+    use longhaul_config::asks::RequestedGrants;
     use longhaul_core::InvocationId;
     use longhaul_core::work::FeatureSpec;
     use longhaul_harness::Feature;
+    use longhaul_records::pins::{PinnedPlugin, ProvedPast};
+    use std::collections::BTreeMap;
 
     fn request(at: &str) -> ForkRun {
         ForkRun {
@@ -383,6 +396,29 @@ mod tests {
     fn refused(request: &ForkRun, at: &PointInRun, words: &str) {
         let why = refuse_point(&RunId::from_text("r-1"), request, at).expect_err("refused").to_string();
         assert!(why.contains(words), "{why}");
+    }
+
+    #[test]
+    fn what_was_proved_when_the_other_run_was_moved_holds_in_the_fork() {
+        let pin = |bytes: &[u8]| PinnedPlugin {
+            plugin: "coder".to_owned(),
+            digest: Digest::of(bytes),
+            asks: RequestedGrants::default(),
+            world: None,
+            packages: String::new(),
+            earlier: Vec::new(),
+            proved: BTreeMap::new(),
+        };
+        let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
+        let name = |run: &str| InvocationId::from_text(format!("{run}/f-sum/1/generate"));
+        let past = ProvedPast { began: old, goes_on: new, entries: 3 };
+        let moved = pin(b"old").moved_to(pin(b"new"), BTreeMap::from([(name("r-1"), past)]));
+        let pins = proved_in([("agents.code".to_owned(), moved)].into(), &RunId::from_text("r-2"));
+        let moved = &pins["agents.code"];
+        assert_eq!(moved.of_invocation(&name("r-2"), Some(old)).digest, new);
+        // One that was not proved ends on the bytes that it began with.
+        let other = InvocationId::from_text("r-2/f-other/1/generate");
+        assert_eq!(moved.of_invocation(&other, Some(old)).digest, old);
     }
 
     #[test]

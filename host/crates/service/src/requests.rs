@@ -5,7 +5,7 @@
 
 use super::trajectories::chat;
 use longhaul_capabilities::{ConversationUpdate, Watch};
-use longhaul_core::text::{printable, truncate};
+use longhaul_core::text::printable;
 use longhaul_core::{Digest, InvocationId};
 use serde_json::{Value, json};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -144,11 +144,13 @@ fn flatten(place: &str, value: &Value, lines: &mut Vec<String>) {
     if lines.len() >= LINES_MAX {
         return;
     }
-    let below = |key: &str| if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
     match value {
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| flatten(&below(key), value, lines)),
+        Value::Object(fields) => {
+            fields.iter().take(LINES_MAX).for_each(|(key, value)| flatten(&below(place, key), value, lines));
+        }
         Value::Array(values) => {
-            (0_usize..).zip(values).for_each(|(at, value)| flatten(&below(&at.to_string()), value, lines));
+            let values = (0_usize..).zip(values).take(LINES_MAX);
+            values.for_each(|(at, value)| flatten(&below(place, &at.to_string()), value, lines));
         }
         Value::String(text) => match serde_json::from_str::<Value>(text) {
             Ok(inner @ (Value::Object(_) | Value::Array(_))) => flatten(place, &inner, lines),
@@ -157,6 +159,13 @@ fn flatten(place: &str, value: &Value, lines: &mut Vec<String>) {
         },
         Value::Null | Value::Bool(_) | Value::Number(_) => lines.push(line(place, &value.to_string())),
     }
+}
+
+/// The place of a field. A guest may have chosen the keys, so it is cut: each of many values would copy it whole.
+fn below(place: &str, key: &str) -> String {
+    let mut below = if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
+    below.truncate(below.floor_char_boundary(LINE_BYTES_MAX));
+    below
 }
 
 fn push_text(place: &str, text: &str, lines: &mut Vec<String>) {
@@ -171,9 +180,8 @@ fn push_text(place: &str, text: &str, lines: &mut Vec<String>) {
     }
 }
 
-/// A place is made of keys that a guest may have chosen, so it is cut as well.
 fn line(place: &str, text: &str) -> String {
-    let label = if place.is_empty() { String::new() } else { format!("{}: ", truncate(place, LINE_BYTES_MAX)) };
+    let label = if place.is_empty() { String::new() } else { format!("{place}: ") };
     printable(&format!("{label}{text}"), 3 * LINE_BYTES_MAX)
 }
 
@@ -235,6 +243,15 @@ mod tests {
         assert!(lines.contains(&"arguments.content: two\\u001b".to_owned()), "{lines:?}");
         assert_eq!(recorder.digest(), Some(Digest::of(&serde_json::to_vec(&call("one\ntwo\u{1b}")).expect("JSON"))));
         assert_eq!(RequestRecorder::of_last().lines(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn keys_of_a_guest_make_no_long_places() {
+        let (key, mut lines) = ("k".repeat(1_000), Vec::new());
+        flatten("", &json!({ &key: { &key: ["one", "two"] } }), &mut lines);
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines.iter().all(|line| line.len() <= LINE_BYTES_MAX + ": one".len()), "{lines:?}");
+        assert_eq!(below(&below("", &key), &key).len(), below("", &key).len());
     }
 
     #[test]

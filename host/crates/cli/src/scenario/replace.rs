@@ -1,12 +1,14 @@
 //! Replacement of personal data and keys in recorded texts, by rule.
 //!
 //! The same value gets the same word wherever it stands, so that a recording stays consistent: what a prompt quotes of
-//! an answer is still a quotation. A word is never replaced again. The values of stored secrets are no matter of this
+//! an answer is still a quotation. A word is never replaced again. A text that is JSON is taken apart: in it the letter
+//! of an escape would be taken for the beginning of what follows. The values of stored secrets are no matter of this
 //! file: the service has removed them before. It refuses a rule whose pattern is no regular expression or fits nothing.
 
 use longhaul_core::fault::{self, Context as _, Fault, bail};
 use longhaul_report::messages;
 use regex::{Match, Regex};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -18,9 +20,16 @@ const TOKEN_WORD: &str = "replaced-token-";
 const USER_WORD: &str = "user-";
 
 /// Keys by their shapes: `value` is what is replaced, or all of it.
-const TOKENS: [&str; 13] = [
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?<value>[^-]+)-----END [A-Z ]*PRIVATE KEY-----",
-    r"://(?<value>[^\s/:@'\x22]+:[^\s/@'\x22]+)@",
+const TOKENS: [&str; 15] = [
+    // Its headers may have single dashes.
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?<value>(?:[^-]|-[^-])+)-----END [A-Z0-9 ]*PRIVATE KEY",
+    // One that a limit cut has no end.
+    concat!(
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----\s*",
+        r"(?<value>[A-Za-z0-9+/=]{32,}(?:\s+[A-Za-z0-9+/=]{32,})*(?:\s+[A-Za-z0-9+/=]+\z)?)",
+    ),
+    r"://(?<value>[^\s/:@'\x22]*:[^\s/@'\x22]+)@",
+    r"(?i:\bauthorization['\x22]?[ \t]*[:=][ \t]*['\x22]?basic[ \t]+)(?<value>[A-Za-z0-9+/_-]{8,}={0,2})",
     r"\b[Bb][Ee][Aa][Rr][Ee][Rr][ \t]+(?<value>[A-Za-z0-9._~+/=-]{16,})",
     r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}",
     r"\bgh[pousr]_[A-Za-z0-9]{20,}",
@@ -76,11 +85,13 @@ struct Rule {
     name: String,
 }
 
+/// The word of each value, by its kind.
+type Words = BTreeMap<ValueKind, BTreeMap<String, String>>;
+
 /// Replaces by rules, and counts.
 pub(super) struct Replacer {
     rules: Vec<Rule>,
-    /// The word of each value.
-    words: BTreeMap<(ValueKind, String), String>,
+    words: Words,
     counts: BTreeMap<String, usize>,
 }
 
@@ -95,7 +106,7 @@ impl Replacer {
         rules.push(rule(IPV4, ValueKind::Ipv4, "IP address")?);
         rules.push(rule(IPV6, ValueKind::Ipv6, "IP address")?);
         rules.push(rule(HOME, ValueKind::User, "user name")?);
-        Ok(Self { rules, words: BTreeMap::new(), counts: BTreeMap::new() })
+        Ok(Self { rules, words: Words::new(), counts: BTreeMap::new() })
     }
 
     /// Adds a rule for the names of users: those that are known, and those of home directories in the values.
@@ -136,11 +147,45 @@ impl Replacer {
         }
     }
 
-    /// A text with the words in the places of the values.
+    /// A text with the words in the places of the values. JSON stays JSON.
     pub(super) fn text(&mut self, text: &str) -> String {
+        if !is_json(text) {
+            return self.by_rules(text, |_| true);
+        }
+        let clean = self.in_literals(text);
+        // A pattern of the caller may be about several values of it.
+        let counted = self.counts.clone();
+        let by_own = self.by_rules(&clean, |rule| matches!(rule.word, Word::Fixed(_)));
+        if is_json(&by_own) {
+            return by_own;
+        }
+        self.counts = counted;
+        clean
+    }
+
+    /// JSON with the words in its texts; all else of it stays byte for byte.
+    fn in_literals(&mut self, json: &str) -> String {
+        let (mut clean, mut copied) = (String::with_capacity(json.len()), 0);
+        while let Some(begin) = json[copied..].find('"').map(|at| copied + at) {
+            let end = end_of_literal(json, begin);
+            clean += &json[copied..begin];
+            clean += &self.literal(&json[begin..end]);
+            copied = end;
+        }
+        clean + &json[copied..]
+    }
+
+    /// A text of JSON with its quotes.
+    fn literal(&mut self, literal: &str) -> String {
+        let Ok(text) = serde_json::from_str::<String>(literal) else { return literal.to_owned() };
+        let clean = self.text(&text);
+        if clean == text { literal.to_owned() } else { Value::from(clean).to_string() }
+    }
+
+    fn by_rules(&mut self, text: &str, is_meant: impl Fn(&Rule) -> bool) -> String {
         let Self { rules, words, counts } = self;
         let mut clean = text.to_owned();
-        for rule in rules {
+        for rule in rules.iter().filter(|rule| is_meant(rule)) {
             if let Some((replaced, count)) = rule.replaced(&clean, words) {
                 clean = replaced;
                 *counts.entry(rule.name.clone()).or_default() += count;
@@ -171,7 +216,7 @@ pub(super) fn counts_in_words(counts: &BTreeMap<String, usize>) -> String {
 
 impl Rule {
     /// The text after this rule, and the number of replacements; none: it fits nowhere.
-    fn replaced(&self, text: &str, words: &mut BTreeMap<(ValueKind, String), String>) -> Option<(String, usize)> {
+    fn replaced(&self, text: &str, words: &mut Words) -> Option<(String, usize)> {
         let (mut clean, mut copied, mut count) = (String::new(), 0, 0);
         for found in self.pattern.captures_iter(text) {
             let Some(value) = found.name("value").or_else(|| found.get(0)) else { continue };
@@ -184,7 +229,7 @@ impl Rule {
     }
 
     /// The word for a value; none where the value may stay.
-    fn word(&self, text: &str, value: Match<'_>, words: &mut BTreeMap<(ValueKind, String), String>) -> Option<String> {
+    fn word(&self, text: &str, value: Match<'_>, words: &mut Words) -> Option<String> {
         let kind = match &self.word {
             Word::Fixed(word) => return Some(word.clone()),
             Word::Numbered(kind) => *kind,
@@ -192,9 +237,9 @@ impl Rule {
         if kind.may_stay(value.as_str()) || !kind.stands_alone(text, value) {
             return None;
         }
-        let number = 1 + words.keys().filter(|(known, _)| *known == kind).count();
-        let key = (kind, value.as_str().to_owned());
-        Some(words.entry(key).or_insert_with(|| kind.word(number)).clone())
+        let known = words.entry(kind).or_default();
+        let number = 1 + known.len();
+        Some(known.entry(value.as_str().to_owned()).or_insert_with(|| kind.word(number)).clone())
     }
 }
 
@@ -254,6 +299,25 @@ impl ValueKind {
             Self::User => format!("{USER_WORD}{number}"),
         }
     }
+}
+
+/// True for a text that is an object or an array of JSON.
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// The place behind the text of JSON that begins at a quote.
+fn end_of_literal(json: &str, begin: usize) -> usize {
+    let mut is_escaped = false;
+    for (at, byte) in json.bytes().enumerate().skip(begin + 1) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    json.len()
 }
 
 fn is_user_word(name: &str) -> bool {
@@ -326,6 +390,48 @@ mod tests {
             "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----",
             &format!("-----BEGIN PRIVATE KEY-----{word}-----END PRIVATE KEY-----"),
         );
+    }
+
+    #[test]
+    fn a_key_is_known_without_its_user_with_headers_and_without_its_end() {
+        let word = "replaced-token-1";
+        check("redis://:secret@host.org/0", &format!("redis://{word}@host.org/0"));
+        check("authorization: Basic YWRhOnNlY3JldA==", &format!("authorization: Basic {word}"));
+        check(
+            "-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES-128-CBC,00\n\nMIIE\n-----END RSA PRIVATE KEY-----",
+            &format!("-----BEGIN RSA PRIVATE KEY-----{word}-----END RSA PRIVATE KEY-----"),
+        );
+        let cut = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
+        check(&format!("-----BEGIN PRIVATE KEY-----\n{cut}"), &format!("-----BEGIN PRIVATE KEY-----\n{word}"));
+        check("-----BEGIN PRIVATE KEY----- is a line", "-----BEGIN PRIVATE KEY----- is a line");
+    }
+
+    /// The letter of an escape is no part of what follows it: in `\nada@lovelace.org` the person is `ada`.
+    #[test]
+    fn in_json_that_is_a_text_values_are_found_behind_escapes_and_it_stays_json() {
+        let mut replacer = Replacer::new(&[]).unwrap();
+        replacer.learn_users(["lovelace".to_owned()], []).unwrap();
+        let told = "x\nada@lovelace.org\n10.0.0.7\tlovelace\nsk-proj-abcdefghij0123456789\n\"\\end";
+        let inner = json!({ "content": told, "more": json!({ "deep": told }).to_string() }).to_string();
+        let clean = replacer.text(&inner);
+        let read: Value = serde_json::from_str(&clean).expect("JSON");
+        let expected = "x\nperson-1@example.com\n192.0.2.1\tuser-1\nreplaced-token-1\n\"\\end";
+        assert_eq!(read["content"], expected, "{clean}");
+        let deep: Value = serde_json::from_str(read["more"].as_str().unwrap()).expect("JSON");
+        assert_eq!(deep["deep"], expected, "{clean}");
+        assert_eq!(replacer.text(told), expected, "the same words as outside of JSON");
+        let form = "{ \"a\" : \"\\u00e4\", \"b\":[1.0, \"me@acme.io\"] }";
+        assert_eq!(replacer.text(form), form.replace("me@acme.io", "person-2@example.com"), "the rest stays as it is");
+    }
+
+    #[test]
+    fn a_rule_of_the_caller_may_be_about_json_and_never_breaks_it() {
+        let rules = ["\"id\":[0-9]+=\"id\":7", "\"name\":=x", "secret=word"].map(str::to_owned);
+        let mut replacer = Replacer::new(&rules[..1]).unwrap();
+        assert_eq!(replacer.text("{\"id\":123,\"a\":1}"), "{\"id\":7,\"a\":1}");
+        let mut breaking = Replacer::new(&rules[1..]).unwrap();
+        assert_eq!(breaking.text("{\"name\":\"a secret\"}"), "{\"name\":\"a word\"}");
+        assert_eq!(counts_in_words(breaking.counts()), "`secret` once");
     }
 
     #[test]

@@ -230,7 +230,8 @@ impl DayBook {
                 continue;
             }
             charged = charged.plus(call.wasted);
-            let is_stale = now_ms.saturating_sub(call.since_ms) >= STALE_MS;
+            // In either direction: a clock may be set back.
+            let is_stale = now_ms.abs_diff(call.since_ms) >= STALE_MS;
             let sum = if is_stale { &mut charged } else { &mut held };
             *sum = sum.plus(call.most);
         }

@@ -22,7 +22,8 @@ impl AtOnceCap {
 
     /// Reads the cap again where it is old. A file that cannot be read changes nothing.
     pub(super) fn renew(&mut self, record: &RunRecord, now_ms: u64) {
-        if now_ms.saturating_sub(self.read_ms) < READ_MS {
+        // A clock that was set back makes it old, too.
+        if now_ms.abs_diff(self.read_ms) < READ_MS {
             return;
         }
         if let Ok(config) = record.config_now() {

@@ -244,6 +244,14 @@ async fn a_call_that_is_in_flight_for_too_long_counts_as_used() {
     assert_eq!(asked(&other), DayVerdict::Taken);
     place.clock.advance_ms(STALE_MS);
     assert!(matches!(asked(&other), DayVerdict::Over(hit) if hit.used == 1_100.0));
+    // Nobody waits for a clock that was set back, either.
+    let clock = Arc::new(HandClock::at(EVENING_MS - 4 * STALE_MS));
+    let back = Place { store: Arc::clone(&place.store), clock };
+    let third = back.ledger("r-3", Some(1_000));
+    let today = day::number(back.clock.now_ms());
+    let asked = (Usage::default(), cost(400.0));
+    let verdict = lock(&third.room.book).day.verdict((&plan("r-3"), today), asked, back.rows());
+    assert!(matches!(verdict, DayVerdict::Over(_)), "{verdict:?}");
 }
 
 #[tokio::test]
