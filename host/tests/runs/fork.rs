@@ -90,6 +90,9 @@ fn a_fork_goes_on_from_its_point_and_its_parent_stays_as_it_was_and_may_go() {
     assert_eq!((posts(&lab, "one-1-first"), posts(&lab, "two-1-first")), (1, 2));
     let commits = lab.git(&["log", "--reverse", "--format=%H", "main..longhaul/kept-fork-1"]);
     assert_eq!((commits.lines().count(), commits.lines().next()), (2, Some(first.as_str())));
+    let compared = lab.json(&["compare", &parent, &other]);
+    let first_of_fork = &compared["first_difference"];
+    assert_eq!(first_of_fork["feature"], "two", "the shared past is the same: {first_of_fork:#}");
 
     // In the middle of an agent's work, with another answer of a tool.
     let look = entry(&lab, &parent, "f-one/1/generate", "poster.look");

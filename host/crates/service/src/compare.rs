@@ -1,22 +1,27 @@
 //! Runs beside each other: their journals, events and files are read here, and compared by [`longhaul_time_travel`].
 //!
 //! Refuses a single run, a run beside itself, and more than are shown side by side. Runs of different projects are
-//! compared, too, but for their files. Changes nothing.
+//! compared, too, but for their files. The past that a fork shares with another run is its own. Changes nothing.
 
 use super::Service;
 use longhaul_api::comparison::{COMPARED_RUNS_MAX, CompareRuns, FileComparison, RunComparison};
 use longhaul_api::runs::RunRef;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, bail};
+use longhaul_core::{InvocationId, RunId};
 use longhaul_records::record::{self, RunRecord, StoredRun};
 use longhaul_time_travel::{RunTrace, TracedRun};
 use longhaul_worktree::{TreeDiff, UserRepository};
+use std::collections::BTreeSet;
 
 /// Entries of a journal that are read at once. An answer may have megabytes.
 const ENTRIES: usize = 100;
 
 /// Events that are read at once.
 const EVENTS: usize = 1_000;
+
+/// Runs of a chain of forks that are read, the compared one included.
+const LINEAGE_MAX: usize = 64;
 
 impl Service {
     /// Compares runs. Blocks while it reads.
@@ -26,8 +31,9 @@ impl Service {
         let mut ends = Vec::with_capacity(stored.len());
         for one in &stored {
             let mut trace = RunTrace::default();
-            self.read_journals(&one.record, &mut trace)?;
-            ends.push((&one.record, self.read_events(&one.record, &mut trace)?));
+            let lineage = self.lineage(&one.record.run)?;
+            self.read_journals(&lineage, &mut trace)?;
+            ends.push((&one.record, self.read_events(&one.record, &lineage, &mut trace)?));
             runs.push(TracedRun { status: self.status(one)?, trace });
         }
         Ok(longhaul_time_travel::compare(runs, files(&ends)))
@@ -54,9 +60,38 @@ impl Service {
         Ok(found)
     }
 
-    fn read_journals(&self, record: &RunRecord, trace: &mut RunTrace) -> fault::Result<()> {
+    /// Reads the journals of the runs that a run was forked from, each up to the point, and then its own.
+    fn read_journals(&self, lineage: &[Past], trace: &mut RunTrace) -> fault::Result<()> {
+        let Some((own, before)) = lineage.split_last() else { return Ok(()) };
+        let own = self.invocations(&own.run, None)?;
+        let keys: BTreeSet<String> = own.iter().map(key).collect();
+        for past in before {
+            let ended = self.invocations_until(past)?;
+            // What was in flight at the point is the fork's own, whose journal has the shared entries.
+            self.read_each(ended.into_iter().filter(|invocation| !keys.contains(&key(invocation))), trace)?;
+        }
+        self.read_each(own, trace)
+    }
+
+    /// The invocations of a run that had ended at the end of a past.
+    fn invocations_until(&self, past: &Past) -> fault::Result<Vec<InvocationId>> {
+        let mut ended = Vec::new();
+        for invocation in self.invocations(&past.run, None)? {
+            let finished = longhaul_journal::finished(&*self.host.store, &invocation)?;
+            if finished.is_some_and(|finished| past.at_ms.is_none_or(|until| finished.at_ms <= until)) {
+                ended.push(invocation);
+            }
+        }
+        Ok(ended)
+    }
+
+    fn read_each(
+        &self,
+        invocations: impl IntoIterator<Item = InvocationId>,
+        trace: &mut RunTrace,
+    ) -> fault::Result<()> {
         let store = &*self.host.store;
-        for invocation in self.invocations(&record.run, None)? {
+        for invocation in invocations {
             trace.begin(&invocation);
             let mut after = 0;
             loop {
@@ -74,14 +109,24 @@ impl Service {
 
     /// Reads verdicts, and the commit at which the run ended: its last one that no revert removed, or the one that it
     /// began at.
-    fn read_events(&self, record: &RunRecord, trace: &mut RunTrace) -> fault::Result<String> {
+    fn read_events(&self, record: &RunRecord, lineage: &[Past], trace: &mut RunTrace) -> fault::Result<String> {
         let mut commits = Vec::new();
+        for past in lineage {
+            self.read_events_until(past, &mut commits, trace)?;
+        }
+        Ok(commits.pop().unwrap_or_else(|| record.base.clone()))
+    }
+
+    fn read_events_until(&self, past: &Past, commits: &mut Vec<String>, trace: &mut RunTrace) -> fault::Result<()> {
         let mut after = 0;
         loop {
-            let page = record::events_after(&*self.host.store, &record.run, after, EVENTS)?;
-            let Some(last) = page.last() else { break };
+            let page = record::events_after(&*self.host.store, &past.run, after, EVENTS)?;
+            let Some(last) = page.last() else { return Ok(()) };
             after = last.number;
             for event in page {
+                if past.event.is_some_and(|until| event.number > until) {
+                    return Ok(());
+                }
                 match &event.event {
                     Event::Committed { commit, .. } => commits.push(commit.clone()),
                     Event::Reverted { left, .. } => commits.retain(|commit| !left.contains(commit)),
@@ -89,8 +134,35 @@ impl Service {
                 }
             }
         }
-        Ok(commits.pop().unwrap_or_else(|| record.base.clone()))
     }
+
+    /// The past of a run: the runs that it was forked from, the first one first, and itself. A run that was deleted
+    /// since, and what was before it, is left out.
+    fn lineage(&self, run: &RunId) -> fault::Result<Vec<Past>> {
+        let store = &*self.host.store;
+        let mut lineage = vec![Past { run: run.clone(), event: None, at_ms: None }];
+        while let Some(fork) = lineage.last().filter(|_| lineage.len() < LINEAGE_MAX)
+            && let Some(from) = record::forked(store, &fork.run)?
+            && lineage.iter().all(|known| known.run != from.parent)
+        {
+            lineage.push(Past { run: from.parent, event: Some(from.event), at_ms: Some(from.at_ms) });
+        }
+        lineage.reverse();
+        Ok(lineage)
+    }
+}
+
+/// A run up to a point; none: to its end.
+struct Past {
+    run: RunId,
+    event: Option<u64>,
+    at_ms: Option<u64>,
+}
+
+/// The name of an invocation within its run.
+fn key(invocation: &InvocationId) -> String {
+    let text = invocation.as_str();
+    text.split_once('/').map_or(text, |(_, key)| key).to_owned()
 }
 
 /// The files of each other run beside those of the first, each where it ended.
