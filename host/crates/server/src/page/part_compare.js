@@ -45,7 +45,7 @@ export async function compare(ctx, place, run) {
   const picker = h("div", { class: "toolbar" });
   const body = h("div", { class: "run-body" });
   const tree = h("div");
-  fill(place, h("h2", { class: "unseen" }, "Compare"), picker, body, tree);
+  fill(place, h("h2", { class: "unseen" }, "Compare"), picker, tree, body);
   choose(ctx, picker, run, others);
   forkTree(ctx, tree, run);
   if (others.length === 0) return void fill(body, empty("Choose a run to see both side by side."));
