@@ -269,7 +269,8 @@ test("what models and agents wrote is text and nothing else, everywhere", async 
   const { page } = desk;
   assert.ok((await page.locator(".event.kind-thought").first().textContent()).includes('onerror="window.owned=1"'));
   await page.locator(".event .fold > summary").first().click();
-  for (const part of ["", "/features", "/time", "/journal", "/decisions", "/memory", "/costs", "/result", "/past", "/plugins"]) {
+  const parts = ["features", "time", "journal", "decisions", "memory", "costs", "result", "past", "plugins"];
+  for (const part of ["", ...parts.map((one) => `/${one}`)]) {
     await go(`#/runs/${run}${part}`);
     await page.locator(`.tabs [aria-current="page"][href="#/runs/${run}${part}"]`).waitFor();
     await until(
@@ -485,7 +486,7 @@ test("a slider goes through the past of a run, by keyboard, and the present stan
   await slider.focus();
   await page.keyboard.press("End");
   await page.waitForURL(new RegExp(`at=event%3A${last}$`));
-  await page.locator("#s-past ~ dl").getByText("completed").waitFor();
+  await page.locator("section:has(#s-past) .facts").getByText("completed").waitFor();
   for (let presses = 0; presses < 5; presses += 1) await page.keyboard.press("ArrowLeft");
   await page.waitForURL(new RegExp(`at=event%3A${last - 5}$`));
   assert.match(await slider.getAttribute("aria-valuetext"), new RegExp(`^Event ${last - 5} of ${last}: \\S`));
@@ -506,7 +507,7 @@ test("a run is forked with another answer of its model, and stands beside its fo
   await page.locator(".entry > summary", { hasText: "conversation.complete" }).first().click();
   await button("Fork with another answer").click();
   const dialog = page.getByRole("dialog", { name: "Fork here" });
-  await dialog.getByText("poster.post").waitFor();
+  await dialog.getByText("poster.post").first().waitFor();
   await dialog.getByText("acts, cannot be undone").first().waitFor();
   const answer = dialog.getByLabel(/^Answer of entry \d+/);
   assert.ok((await answer.inputValue()).includes("<img src=x"), "the recorded words, as text");

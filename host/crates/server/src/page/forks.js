@@ -88,6 +88,6 @@ const laidOut = (text) => (text.trimStart().startsWith('"') ? text : pretty(text
 
 function readJson(text) {
   if (!isJson(text))
-    throw Object.assign(new Error("This is no JSON. Text goes in quotes, such as \"done\"."), { field: "answer" });
+    throw Object.assign(new Error('This is no JSON. Text goes in quotes, such as "done".'), { field: "answer" });
   return text;
 }

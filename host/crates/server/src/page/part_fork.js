@@ -14,6 +14,9 @@ import { announce, area, button, check, chip, dialog, facts, failed, field, form
 /** Pieces of shared work that are listed. */
 const SHARED_MAX = 20;
 
+/** The forms of a point. */
+const FORMS = "event:N, entry:KEY:N, step:N, feature:ID, commit:HEX or time:2026-11-22T01:00:00Z";
+
 /** Characters of the call whose answer is edited. */
 const SUMMARY_CHARS = 80;
 
@@ -63,7 +66,7 @@ export function openFork(ctx, run, point) {
       form(
         "Fork",
         [
-          field("Point", own.at, { name: "at", hint: "event:N, entry:KEY:N, step:N, feature:ID, commit:HEX or time:…" }),
+          field("Point", own.at, { name: "at", hint: FORMS }),
           answer.place,
           field("Word to the agents", own.message, {
             name: "message",
@@ -72,7 +75,7 @@ export function openFork(ctx, run, point) {
           h(
             "div",
             { class: "form-row" },
-            field("Model", own.model, { name: "model", hint: "Answers in the place of all others. Empty: as they were." }),
+            field("Model", own.model, { name: "model", hint: "It answers in the place of all others." }),
             field("Branch", own.branch, { name: "branch", hint: "Empty: a name is found." }),
             field("Plugins as installed now", own.plugins, { name: "plugins", hint: "Names, with commas between." }),
           ),
@@ -187,7 +190,7 @@ export function drawPlan(plan) {
                 `: ${plural(one.entries, "answer")} from the journal `,
                 one.edited && chip("the last one is yours", "wait"),
               ]),
-            ...(plan.shared.length > SHARED_MAX ? [[`and ${plan.shared.length - SHARED_MAX} more pieces of work`]] : []),
+            ...rest(plan.shared.length - SHARED_MAX, "more pieces of work"),
           ]),
     ),
     part(
@@ -201,7 +204,7 @@ export function drawPlan(plan) {
               " ",
               chip(effectWords(one.effect), one.effect === "acts" ? "wait" : ""),
             ]),
-            ...(plan.later_effects_omitted > 0 ? [[`and ${plan.later_effects_omitted} more`]] : []),
+            ...rest(plan.later_effects_omitted, "more"),
           ]),
     ),
     plan.replaced_plugins.length > 0 &&
@@ -211,6 +214,7 @@ export function drawPlan(plan) {
 }
 
 const part = (title, ...children) => h("div", null, h("h3", null, title), children);
+const rest = (number, what) => (number > 0 ? [[`and ${number} ${what}`]] : []);
 const list = (rows) =>
   h(
     "ul",
@@ -223,7 +227,13 @@ function drawMade(run, made, close) {
   return h(
     "div",
     { class: "stack" },
-    h("p", { class: "fork-made" }, "Forked as ", to(`#/runs/${made.run}`, made.run), ". It is paused: resume it to have it go on."),
+    h(
+      "p",
+      { class: "fork-made" },
+      "Forked as ",
+      to(`#/runs/${made.run}`, made.run),
+      ". It is paused: resume it to have it go on.",
+    ),
     h(
       "div",
       { class: "actions" },

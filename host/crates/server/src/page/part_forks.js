@@ -1,7 +1,8 @@
 // The runs that a run was forked from and into: a line below its head, and the tree with one click to see two of them
 // side by side.
 //
-// It reads the list of the project's runs, in which archived ones are not; a run that is not listed is shown by its name.
+// It reads the list of the project's runs, in which archived ones are not; a run that is not listed is shown by its
+// name.
 
 import * as api from "./api.js";
 import { fill, h } from "./dom.js";
@@ -23,7 +24,7 @@ export function origin(run) {
   const { parent, at, inherited_usage: inherited } = run.fork;
   return h(
     "p",
-    { class: "hint" },
+    { class: "hint fork-origin" },
     "Forked from ",
     link(`#/runs/${parent}`, mono(parent)),
     " at ",

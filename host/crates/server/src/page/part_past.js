@@ -99,8 +99,20 @@ class View {
 
   /** The present goes on: the slider has more room, and what is beside the past changes. */
   take(next) {
+    const isNews = next.last_ms !== this.run.last_ms;
     this.run = next;
     if (this.beside && this.#shown) this.#draw();
+    if (isNews) this.#grow();
+  }
+
+  async #grow() {
+    try {
+      const { last } = await api.events(this.run.run, this.#last, 1, this.ctx.signal);
+      this.#last = Math.max(this.#last, last);
+      if (this.#number > 0) this.#tell();
+    } catch {
+      // The slider grows with the next news.
+    }
   }
 
   #move(number) {

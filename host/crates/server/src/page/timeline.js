@@ -198,7 +198,7 @@ const SAYS = {
     title: `Moved to other bytes of ${p.plugin}`,
     notes: [`${String(p.from ?? "").slice(0, 10)} → ${String(p.to ?? "").slice(0, 10)}`],
     list: [
-      ...Object.entries(p.proved ?? {}).map(([name, entries]) => `${name}: goes on with them, alike up to entry ${entries}`),
+      ...Object.entries(p.proved ?? {}).map(([name, entry]) => `${name}: goes on with them, alike up to entry ${entry}`),
       ...list(p.unmoved).map((name) => `${name}: ends on the bytes that it began with`),
     ],
     sign: "plugin",

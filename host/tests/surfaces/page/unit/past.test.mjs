@@ -1,5 +1,5 @@
-// The past of a run: points and their addresses, the tree of forks, answers that are edited, the plan of a fork, and the
-// slider, which asks when it rests.
+// The past of a run: points and their addresses, the tree of forks, answers that are edited, the plan of a fork, and
+// the slider, which asks when it rests.
 
 import assert from "node:assert/strict";
 import test from "node:test";
