@@ -132,7 +132,10 @@ fn named_place(store: &dyn Store, named: &InvocationId, entry: u32, answer: Opti
     let Some(answer) = answer else { return Ok(CutPlace::Entry) };
     let found = longhaul_journal::entries(store, named, entry.saturating_sub(1), 1)?;
     match found.into_iter().next().filter(|(number, _)| *number == entry) {
-        Some((_, found)) => Ok(CutPlace::Answer(answers::checked(&found.asked, answer)?)),
+        Some((_, found)) => {
+            let checked = answers::checked(&found.asked, answer).map_err(|fault| fault.at("answer"))?;
+            Ok(CutPlace::Answer(checked))
+        }
         None => bail!(Fault::unknown(format!(
             "`{named}` has no entry {entry}; `longhaul journal {} --invocation {}` lists them",
             named.run(),

@@ -87,7 +87,7 @@ pub fn plan(host: &PluginHost, parent: &StoredRun, request: &ForkRun) -> fault::
         ..parent.record.clone()
     };
     // Refuses a model that is not there.
-    record.config_now()?;
+    record.config_now().map_err(|fault| fault.at("model"))?;
     let is_made = |work: &Work| cuts.iter().any(|cut| cut.key == work.key() && cut.made.is_some());
     let (state, events) = guided(at.state.forked(fork, is_made), request.message.as_deref(), created_ms)?;
     let judged = judged_of(store, run, &at.state)?;
@@ -188,7 +188,8 @@ fn pins_of(
         let tables: Vec<_> = now.iter().filter(|(_, pin)| pin.plugin == *name).collect();
         if tables.is_empty() {
             let known: Vec<&str> = now.values().map(|pin| pin.plugin.as_str()).collect();
-            bail!("no part of longhaul.toml has the plugin `{name}`; there is: {}", known.join(", "));
+            let text = format!("no part of longhaul.toml has the plugin `{name}`; there is: {}", known.join(", "));
+            bail!(Fault::invalid(text).at("plugins"));
         }
         for (table, pin) in tables {
             if pins.get(table).is_some_and(|before| before.digest == pin.digest) {
@@ -258,11 +259,7 @@ impl BranchPlace {
         let heads = record::heads(store)?;
         let is_of_run = |branch: &Branch| heads.iter().any(|head| head.branch == branch.as_str());
         if let Some(name) = &request.branch {
-            let branch = Branch::new(name)?;
-            if is_of_run(&branch) {
-                bail!(Fault::conflict(format!("another run has the branch `{}`; name another one", branch.as_str())));
-            }
-            project.check_fork_branch(&branch)?;
+            let branch = named_branch(&project, name, is_of_run).map_err(|fault| fault.at("branch"))?;
             return Ok(Self { branch: branch.as_str().to_owned(), commit });
         }
         for number in 1..=BRANCHES_MAX {
@@ -273,6 +270,16 @@ impl BranchPlace {
         }
         bail!(Fault::conflict(format!("there are {BRANCHES_MAX} branches of forks; name one with --branch")))
     }
+}
+
+/// The branch that a person named, if no run has it and git has none of that name.
+fn named_branch(project: &UserRepository, name: &str, is_of_run: impl Fn(&Branch) -> bool) -> fault::Result<Branch> {
+    let branch = Branch::new(name)?;
+    if is_of_run(&branch) {
+        bail!(Fault::conflict(format!("another run has the branch `{}`; name another one", branch.as_str())));
+    }
+    project.check_fork_branch(&branch)?;
+    Ok(branch)
 }
 
 /// The commits that the run had made, or worked from, at the point.

@@ -123,6 +123,14 @@ export const recheck = (id, feature) => post(run(id, "/recheck"), { feature }, {
 export const journal = (id, query, signal) => get(run(id, "/journal"), query, signal);
 export const entries = (id, invocation, after, signal) =>
   get(run(id, "/journal/entries"), { invocation, after, limit: 100 }, signal);
+export const entry = async (id, invocation, number, signal) => {
+  const { entries } = await get(run(id, "/journal/entries"), { invocation, after: number - 1, limit: 1 }, signal);
+  return entries.find((one) => one.number === number) ?? null;
+};
+export const at = (id, point, signal) => get(run(id, "/at"), { point }, signal);
+export const fork = (id, body, signal) => post(run(id, "/fork"), body, { signal, patienceMs: 120_000 });
+export const rehearse = (body, signal) => post(`${V1}/rehearsals`, body, { signal, patienceMs: 600_000 });
+export const move = (id, body) => post(run(id, "/move"), body, { patienceMs: 600_000 });
 export const replay = (id, invocation) => post(run(id, "/replay"), { invocation }, { patienceMs: 600_000 });
 export const commits = (id, reverted, signal) => get(run(id, "/log"), { limit: 100, reverted }, signal);
 export const commit = (id, name, signal) => get(run(id, `/commits/${part(name)}`), null, signal);

@@ -10,6 +10,8 @@ import { add, fill, h } from "./dom.js";
 import { asText, cost, count, cut, duration, plural, words } from "./format.js";
 import { countsOf } from "./part_commit.js";
 import { filesDiff } from "./part_diff.js";
+import { forkTree } from "./part_forks.js";
+import { besideHref } from "./points.js";
 import {
   button,
   check,
@@ -42,8 +44,10 @@ export async function compare(ctx, place, run) {
   const others = ctx.query.getAll("with").filter(Boolean);
   const picker = h("div", { class: "toolbar" });
   const body = h("div", { class: "run-body" });
-  fill(place, h("h2", { class: "unseen" }, "Compare"), picker, body);
+  const tree = h("div");
+  fill(place, h("h2", { class: "unseen" }, "Compare"), picker, tree, body);
   choose(ctx, picker, run, others);
+  forkTree(ctx, tree, run);
   if (others.length === 0) return void fill(body, empty("Choose a run to see both side by side."));
   const load = async () => {
     fill(body, loading());
@@ -55,9 +59,6 @@ export async function compare(ctx, place, run) {
   };
   await load();
 }
-
-/** The address of a run beside another one. */
-export const besideHref = (id, other) => `#/runs/${id}/compare${api.queryOf({ with: other })}`;
 
 function choose(ctx, place, run, others) {
   const draw = (runs) => {

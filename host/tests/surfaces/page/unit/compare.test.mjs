@@ -9,7 +9,8 @@ install();
 const folder = process.env.PAGE_MODULES;
 const { changeWords, countsWords, letter, rowsOf, totalOf } = await import(new URL("compare.js", folder));
 const { queryOf } = await import(new URL("api.js", folder));
-const { besideHref, drawComparison } = await import(new URL("part_compare.js", folder));
+const { drawComparison } = await import(new URL("part_compare.js", folder));
+const { besideHref } = await import(new URL("points.js", folder));
 
 const side = (run, more = {}) => ({
   run,
