@@ -53,7 +53,7 @@ fn runs_of_a_project_wait_for_each_other_and_for_the_next_day_and_say_by_which_s
     let wake_ms = parked["next_wake_ms"].as_u64().expect("a time");
     assert_eq!(wake_ms % 60_000, 0);
     let report = lab.run(&["report", &first]).expect(0).stdout;
-    assert!(report.contains("tokens_per_day_max"), "{report}");
+    assert!(report.contains("tokens\\_per\\_day\\_max"), "{report}");
 
     write(&lab, "tokens_per_day_max = 1_000_000_000");
     lab.fake.model_takes(Duration::ZERO);
