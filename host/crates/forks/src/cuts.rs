@@ -2,12 +2,14 @@
 //!
 //! Shared is what was answered at the point, and of the invocation that the point names what that says. A permission
 //! that a person gave for a call which was not made then is not taken along: the journal is cut before it, and the
-//! person is asked again. A commit is taken over as a whole or made anew. Refused are cuts that no fork can go on from.
+//! person is asked again. It is cut before a list of calls, too, of which one that acts is not shared: its question has
+//! no place within the list. A commit is taken over as a whole or made anew. Refused are cuts that no fork can go on
+//! from.
 
 use crate::answers::{self, TOOL_CALL};
 use crate::points::PointInRun;
 use longhaul_core::fault::{self, Fault, bail};
-use longhaul_core::journal::JournalEntry;
+use longhaul_core::journal::{EffectClass, ImportCall, JournalEntry};
 use longhaul_core::store::{Key, Op, Store, Table};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::{Work, WorkKind};
@@ -62,6 +64,33 @@ impl JournalCut {
         matches!(self.place, CutPlace::Answer(_))
     }
 
+    /// The entries of an invocation of the same work that the fork shares at least. What was answered in the
+    /// millisecond of a cut at an entry is taken for later.
+    pub(crate) fn shares(&self, store: &dyn Store, one: &InvocationId) -> fault::Result<u32> {
+        let at_ms = match self.place {
+            _ if *one == self.of => return Ok(self.through),
+            CutPlace::Time(at_ms) => at_ms,
+            CutPlace::Entry | CutPlace::Answer(_) => self.at_ms(store)?.saturating_sub(1),
+        };
+        let answered = longhaul_journal::answered_through(store, one, at_ms)?;
+        let open: Option<u32> = below(one, &self.of).and_then(|rest| rest.split('#').next()?.parse().ok());
+        Ok(open.map_or(answered, |open| answered.min(open.saturating_sub(1))))
+    }
+
+    /// The time of the cut: what other invocations of the work were answered by then comes along.
+    fn at_ms(&self, store: &dyn Store) -> fault::Result<u64> {
+        if let CutPlace::Time(at_ms) = self.place {
+            return Ok(at_ms);
+        }
+        let shared = entries(store, &self.of, self.through)?;
+        let mut answers = shared.iter().filter_map(|(_, entry)| entry.answered.as_ref()).map(|answered| answered.at_ms);
+        if self.is_edited() {
+            return Ok(answers.next_back().unwrap_or_default());
+        }
+        let began_ms = longhaul_journal::began(store, &self.of)?.map_or(0, |began| began.at_ms);
+        Ok(answers.fold(began_ms, u64::max))
+    }
+
     /// The rows by which the journals of the fork begin.
     pub(crate) fn rows(&self, store: &dyn Store, fork: &RunId) -> fault::Result<Vec<Op>> {
         let into = in_fork(&self.of, fork);
@@ -82,13 +111,15 @@ pub(crate) fn in_fork(of: &InvocationId, fork: &RunId) -> InvocationId {
     InvocationId::from_text(format!("{fork}{own}"))
 }
 
-/// The cut of one piece of work; none if the fork does it from its beginning.
+/// The cut of one piece of work; none if the fork does it from its beginning. `repeat_effects`: nobody is asked about
+/// the effects that come after it.
 pub(crate) fn cut(
     store: &dyn Store,
     run: &RunId,
     work: &Work,
     at: &PointInRun,
     answer: Option<&str>,
+    repeat_effects: bool,
 ) -> fault::Result<Option<JournalCut>> {
     let own = InvocationId::of_action(run, &work.key());
     if longhaul_journal::began(store, &own)?.is_none_or(|began| began.at_ms > at.at_ms) {
@@ -107,7 +138,7 @@ pub(crate) fn cut(
         }
     };
     let cut = JournalCut { key: work.key(), of, through, place, made: None };
-    without_permissions(store, cut, at.at_ms).map(Some)
+    whole_lists(store, cut, repeat_effects).map(Some)
 }
 
 /// The cut of work that had ended at the point, and whose result later work reads.
@@ -149,44 +180,98 @@ fn commit(store: &dyn Store, of: InvocationId, work: &Work, at_ms: u64) -> fault
     Ok(Some(JournalCut { key: work.key(), of, through, place: CutPlace::Time(at_ms), made: Some(made) }))
 }
 
-/// The cut, moved before the first permission that a person gave and that no shared call used.
-fn without_permissions(store: &dyn Store, cut: JournalCut, at_ms: u64) -> fault::Result<JournalCut> {
-    let open = unused_permission(&entries(store, &cut.of, cut.through)?);
-    // Delegations that were at work at the point come along as far as they were.
-    for child in longhaul_journal::children(store, &cut.of)? {
-        refuse_permissions(store, child, at_ms)?;
+/// The cut, moved before the first permission that a person gave and that no shared call used, and before a list of
+/// which a call that acts is not shared.
+fn whole_lists(store: &dyn Store, cut: JournalCut, repeat_effects: bool) -> fault::Result<JournalCut> {
+    let shared = entries(store, &cut.of, cut.through)?;
+    let mut kept = &shared[..];
+    while let Some(entry) = first_open(store, &cut.of, kept, repeat_effects)? {
+        if cut.is_edited() {
+            bail!(Fault::conflict(format!(
+                "entry {entry} of `{}` belongs to a call that comes after the edited answer; name an entry before \
+                 {entry}",
+                cut.of
+            )));
+        }
+        kept = &kept[..kept.partition_point(|(number, _)| *number < entry)];
     }
-    match open {
-        None => Ok(cut),
-        Some(entry) if cut.is_edited() => bail!(Fault::conflict(format!(
-            "entry {entry} of `{}` permits a call that comes after the edited answer; name an entry before {entry}",
+    let through = kept.last().map_or(0, |(number, _)| *number);
+    if repeat_effects && shared[kept.len()..].iter().any(|(_, entry)| acts(&entry.asked)) {
+        bail!(Fault::conflict(format!(
+            "the fork has to begin after entry {through} of `{}`, and effects before the point would be repeated \
+             without a question; name that entry, or let the fork ask",
             cut.of
-        ))),
-        Some(entry) => Ok(JournalCut { through: entry - 1, place: CutPlace::Entry, ..cut }),
+        )));
     }
+    let place = if through == cut.through { cut.place } else { CutPlace::Entry };
+    let cut = JournalCut { through, place, ..cut };
+    refuse_open(store, &cut, repeat_effects)?;
+    Ok(cut)
 }
 
-/// Refuses a sub-agent at work that had a permission for a call which it had not made.
-fn refuse_permissions(store: &dyn Store, child: InvocationId, at_ms: u64) -> fault::Result<()> {
-    let mut open = vec![child];
-    while let Some(child) = open.pop() {
-        let began = longhaul_journal::began(store, &child)?;
-        if began.is_none_or(|began| began.at_ms > at_ms) {
+/// The first entry that a fork cannot begin with, since something that belongs to it is not among these.
+fn first_open(
+    store: &dyn Store,
+    of: &InvocationId,
+    shared: &[(u32, JournalEntry)],
+    repeat_effects: bool,
+) -> fault::Result<Option<u32>> {
+    let split = if repeat_effects { None } else { split_list(store, of, shared)? };
+    Ok(unused_permission(shared).into_iter().chain(split).min())
+}
+
+/// The first entry of the list of calls in which these entries end, if a later call of that list acts. Calls of one
+/// list are made at one place of the component, and so with the same fuel.
+fn split_list(store: &dyn Store, of: &InvocationId, shared: &[(u32, JournalEntry)]) -> fault::Result<Option<u32>> {
+    let Some((last, JournalEntry { asked, .. })) = shared.last() else { return Ok(None) };
+    let is_in_list = |entry: &JournalEntry| {
+        entry.asked.fuel_used == asked.fuel_used && [APPROVAL, TOOL_CALL].contains(&entry.asked.name.as_str())
+    };
+    let later = longhaul_journal::entries(store, of, *last, PAGE)?;
+    if !later.iter().take_while(|(_, entry)| is_in_list(entry)).any(|(_, entry)| acts(&entry.asked)) {
+        return Ok(None);
+    }
+    Ok(shared.iter().rev().take_while(|(_, entry)| is_in_list(entry)).last().map(|(number, _)| *number))
+}
+
+/// True for the call of a tool that acts.
+fn acts(asked: &ImportCall) -> bool {
+    asked.class == EffectClass::Acts && asked.name == TOOL_CALL
+}
+
+/// Refuses a sub-agent at work that had a permission for a call which it had not made, or a list of calls of which one
+/// that acts had no answer yet: it comes along as far as it was.
+fn refuse_open(store: &dyn Store, cut: &JournalCut, repeat_effects: bool) -> fault::Result<()> {
+    let at_ms = cut.at_ms(store)?;
+    let own = InvocationId::of_action(&cut.of.run(), &cut.key);
+    for child in longhaul_journal::delegated(store, &own)? {
+        let is_cut = child == cut.of || below(&child, &cut.of).is_some();
+        if is_cut || longhaul_journal::began(store, &child)?.is_none_or(|began| began.at_ms > at_ms) {
             continue;
         }
         if longhaul_journal::finished(store, &child)?.is_some_and(|finished| finished.at_ms <= at_ms) {
             continue;
         }
-        let through = longhaul_journal::answered_through(store, &child, at_ms)?;
-        if unused_permission(&entries(store, &child, through)?).is_some() {
+        let shared = entries(store, &child, longhaul_journal::answered_through(store, &child, at_ms)?)?;
+        if unused_permission(&shared).is_some() {
             bail!(Fault::conflict(format!(
                 "at this point `{child}` was permitted a call that it had not made, and a permission is not taken along; \
                  name a point before or after it"
             )));
         }
-        open.extend(longhaul_journal::children(store, &child)?);
+        if !repeat_effects && split_list(store, &child, &shared)?.is_some() {
+            bail!(Fault::conflict(format!(
+                "at this point `{child}` was amid a list of calls, and nobody could be asked about the others; name a \
+                 point before or after it"
+            )));
+        }
     }
     Ok(())
+}
+
+/// The rest of the name of an invocation that another one led to.
+fn below<'a>(one: &InvocationId, other: &'a InvocationId) -> Option<&'a str> {
+    other.as_str().strip_prefix(one.as_str())?.strip_prefix('#')
 }
 
 /// The first decision about a call that does not follow among these entries.
@@ -267,6 +352,23 @@ mod tests {
         assert_eq!(unused_permission(&batch[..3]), Some(2));
         // Of two equal calls one is made.
         assert_eq!(unused_permission(&[permit(1, "a"), permit(2, "a"), call(3, "a")]), Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_list_is_shared_as_a_whole_where_a_call_of_it_acts() {
+        let (store, of) = (longhaul_testkit::MemoryStore::new(), InvocationId::from_text("r-1/f-a/1/generate"));
+        let mut batch = longhaul_core::store::Batch::new();
+        // Two calls with the same fuel, and one later.
+        for (number, fuel_used) in [(1, 10), (2, 20), (3, 20), (4, 30)] {
+            let asked = ImportCall { fuel_used, ..entry(number, TOOL_CALL, "a").1.asked };
+            let key = Key::of(of.as_str()).number(number.into()).and("asked").number(1);
+            batch = batch.put(Table::Journal, key, serde_json::to_vec(&asked).unwrap());
+        }
+        store.commit(batch).await.unwrap();
+        let all = longhaul_journal::entries(&store, &of, 0, 10).unwrap();
+        let open: Vec<_> = (0..=4).map(|through| first_open(&store, &of, &all[..through], false).unwrap()).collect();
+        assert_eq!(open, [None, None, Some(2), None, None]);
+        assert_eq!(first_open(&store, &of, &all[..2], true).unwrap(), None, "it may be repeated");
     }
 
     #[test]

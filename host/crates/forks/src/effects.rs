@@ -10,7 +10,7 @@ use crate::points::PointInRun;
 use longhaul_api::forks::LaterEffects;
 use longhaul_core::event::Event;
 use longhaul_core::fault;
-use longhaul_core::journal::{EffectClass, ImportCall, JournalEntry};
+use longhaul_core::journal::{EffectClass, ImportCall};
 use longhaul_core::store::Store;
 use longhaul_core::text::printable;
 use longhaul_core::{InvocationId, RunId};
@@ -78,15 +78,8 @@ impl EffectsAfter {
         let mut effects = Self::default();
         let mut known = BTreeSet::new();
         for key in under_way {
-            let own = InvocationId::of_action(run, key);
-            // A cut through a delegation leaves its callers as they were at the time of the point.
-            let through = match cuts.iter().find(|cut| cut.key == *key) {
-                Some(cut) if cut.of == own => cut.through,
-                Some(_) => longhaul_journal::answered_through(store, &own, at.at_ms)?,
-                None => 0,
-            };
-            effects.add_all(store, own.clone(), through, at.at_ms)?;
-            known.insert(own);
+            let cut = cuts.iter().find(|cut| cut.key == *key);
+            effects.add_all(store, InvocationId::of_action(run, key), cut, &mut known)?;
         }
         let mut after = at.event;
         loop {
@@ -95,8 +88,8 @@ impl EffectsAfter {
             after = last.number;
             for event in page {
                 match event.event {
-                    Event::InvocationStarted { invocation, .. } if known.insert(invocation.clone()) => {
-                        effects.add_all(store, invocation, 0, at.at_ms)?;
+                    Event::InvocationStarted { invocation, .. } => {
+                        effects.add_all(store, invocation, None, &mut known)?;
                     }
                     Event::Committed { .. } => effects.count(Rank::Verifiable, "git.commit".to_owned()),
                     _ => {}
@@ -115,25 +108,27 @@ impl EffectsAfter {
         (listed.collect(), self.left_out)
     }
 
-    /// Adds the effects of an invocation after an entry, and those of its delegations that the fork does not share.
-    fn add_all(&mut self, store: &dyn Store, of: InvocationId, through: u32, at_ms: u64) -> fault::Result<()> {
-        let mut open = vec![(of, through)];
-        while let Some((of, through)) = open.pop() {
-            let mut after = 0;
+    /// Adds the effects of an invocation, and of those that it led to, which the fork does not share.
+    fn add_all(
+        &mut self,
+        store: &dyn Store,
+        of: InvocationId,
+        cut: Option<&JournalCut>,
+        known: &mut BTreeSet<InvocationId>,
+    ) -> fault::Result<()> {
+        let below = longhaul_journal::delegated(store, &of)?;
+        for one in [of].into_iter().chain(below) {
+            if known.contains(&one) {
+                continue;
+            }
+            let mut after = cut.map(|cut| cut.shares(store, &one)).transpose()?.unwrap_or(0);
             loop {
-                let page = longhaul_journal::entries(store, &of, after, PAGE)?;
+                let page = longhaul_journal::entries(store, &one, after, PAGE)?;
                 let Some((last, _)) = page.last() else { break };
                 after = *last;
-                for (number, JournalEntry { asked, .. }) in &page {
-                    if *number > through {
-                        self.add(asked);
-                    }
-                }
+                page.iter().for_each(|(_, entry)| self.add(&entry.asked));
             }
-            for child in longhaul_journal::children(store, &of)? {
-                let shared = longhaul_journal::answered_through(store, &child, at_ms)?;
-                open.push((child, shared));
-            }
+            known.insert(one);
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ mod whole;
 pub use asked::{AskedCall, AskedCalls};
 pub use disown::disowned;
 pub use hand_over::{hand_over, holders};
-pub use list::{ResolveError, began, children, entries, finished, resolution, unresolved};
+pub use list::{ResolveError, began, children, delegated, entries, finished, resolution, unresolved};
 pub use recorder::{Opened, Recorder};
 pub use share::{answered_through, share, share_at, share_with_answer};
 pub use whole::whole;

@@ -8,7 +8,7 @@ use crate::record::{At, FINISHED_AT, Kind, StoredFinish, append, key};
 use crate::shared::{self, Segment, number, records};
 use longhaul_core::InvocationId;
 use longhaul_core::journal::{Began, Finished, JournalEntry, JournalError, Resolution};
-use longhaul_core::store::{Op, Store, Table};
+use longhaul_core::store::{Key, Op, Store, Table};
 use serde::de::IgnoredAny;
 
 /// Errors of a resolution that was not taken.
@@ -135,6 +135,15 @@ pub fn children(store: &dyn Store, invocation: &InvocationId) -> Result<Vec<Invo
         }
         Ok(found)
     })
+}
+
+/// The invocations with a journal that this one led to, by their names: one that is at work need not be in the journal
+/// of its caller yet.
+///
+/// # Errors
+/// [`JournalError::Store`].
+pub fn delegated(store: &dyn Store, invocation: &InvocationId) -> Result<Vec<InvocationId>, JournalError> {
+    shared::invocations(store, &Key::from_bytes(format!("{invocation}#").into_bytes()))
 }
 
 /// The change that stores the resolution of an effect with an unknown outcome, by a person or the operator's policy.

@@ -8,11 +8,12 @@
 //! This module reads, and returns rows for the batch that begins the fork. Whether an answer that a person wrote fits
 //! the call is for the caller to check.
 
+use crate::list::delegated;
 use crate::record::{At, Content, FINISHED_AT, Kind, StoredAnswer, StoredFinish, append, began, key};
-use crate::shared::{self, DEPTH_MAX, Segment, SharedBeginning, invocations, number, records};
+use crate::shared::{self, DEPTH_MAX, Segment, SharedBeginning, number, records};
 use longhaul_core::InvocationId;
 use longhaul_core::journal::JournalError;
-use longhaul_core::store::{Key, Op, Store, Table};
+use longhaul_core::store::{Op, Store, Table};
 use std::collections::BTreeSet;
 
 /// The last entry of an invocation such that it and all before it were answered at or before this time, in
@@ -172,7 +173,7 @@ impl Sharing<'_> {
         let first = if self.exact.is_some() { action_of(self.of) } else { self.of.clone() };
         let mut ops = self.journal(&first)?;
         // A delegation that is at work need not be in the journal of its caller yet, so it is found by its name.
-        let below = invocations(self.store, &Key::from_bytes(format!("{first}#").into_bytes()))?;
+        let below = delegated(self.store, &first)?;
         let mut known = BTreeSet::from([first]);
         // By their names, callers come before what they called.
         for one in below {
@@ -188,10 +189,13 @@ impl Sharing<'_> {
     /// True for a delegation that had begun at the cut, and begins in the fork in the same way.
     fn comes_along(&self, caller: &InvocationId, call: u32, one: &InvocationId) -> Result<bool, JournalError> {
         let Some(began) = began(self.store, one)? else { return Ok(false) };
-        Ok(match self.edited {
-            // Calls after the answer depended on it. Those that were made beside it did not.
-            Some(edited) if caller == self.of => call < edited || (call > edited && began.at_ms < self.at_ms),
-            _ => began.at_ms <= self.at_ms || self.open_call(caller) == Some(call),
+        // A call after the cut may depend on what the fork does anew. It was made beside the cut, and does not, if it
+        // began before the last answer that is shared; what began in the millisecond of that answer is not known to.
+        let (by_then, beside) = (began.at_ms <= self.at_ms, began.at_ms < self.at_ms);
+        Ok(match (self.exact, self.open_call(caller)) {
+            (Some(last), _) if caller == self.of => call <= last || (self.edited != Some(call) && beside),
+            (_, Some(open)) => call == open || if call < open { by_then } else { beside },
+            _ => by_then,
         })
     }
 
