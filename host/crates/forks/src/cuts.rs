@@ -228,10 +228,14 @@ fn split_list(store: &dyn Store, of: &InvocationId, shared: &[(u32, JournalEntry
         entry.asked.fuel_used == asked.fuel_used && [APPROVAL, TOOL_CALL].contains(&entry.asked.name.as_str())
     };
     let later = longhaul_journal::entries(store, of, *last, PAGE)?;
-    if !later.iter().take_while(|(_, entry)| is_in_list(entry)).any(|(_, entry)| acts(&entry.asked)) {
-        return Ok(None);
-    }
-    Ok(shared.iter().rev().take_while(|(_, entry)| is_in_list(entry)).last().map(|(number, _)| *number))
+    let list: Vec<_> = shared.iter().rev().take_while(|(_, entry)| is_in_list(entry)).collect();
+    // A refusal is the answer of its call before the next call is announced, so that one need not be known yet.
+    let is_decision = |one: &ImportCall| one.name == APPROVAL && one.arguments == asked.arguments;
+    let may_go_on = later.is_empty()
+        && asked.class == EffectClass::ReadOnly
+        && list.iter().any(|(_, entry)| is_decision(&entry.asked));
+    let goes_on = later.iter().take_while(|(_, entry)| is_in_list(entry)).any(|(_, entry)| acts(&entry.asked));
+    Ok(list.last().filter(|_| goes_on || may_go_on).map(|(number, _)| *number))
 }
 
 /// True for the call of a tool that acts.

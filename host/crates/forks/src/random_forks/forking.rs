@@ -11,7 +11,7 @@ use longhaul_core::event::WorkUsage;
 use longhaul_core::fault;
 use longhaul_core::journal::{CallVerdict, EffectClass, Finished, Journal as _, JournalError, NewCall};
 use longhaul_core::store::{Batch, Key, Op, Row, Store, Table};
-use longhaul_core::{InvocationId, Limits, RunId};
+use longhaul_core::{Digest, InvocationId, Limits, RunId};
 use longhaul_harness::{RunState, Work, WorkKind};
 use longhaul_journal::Recorder;
 use longhaul_records::contended::change;
@@ -137,7 +137,7 @@ impl World {
     /// Stores a fork in a process that may die at it: then there is nothing of it, or all.
     async fn store(&mut self, making: &Making) -> Checked<()> {
         let (parent, fork) = (&making.parent, &making.fork);
-        let others = self.all_own_rows(None)?;
+        let others = self.all_own_rows()?;
         let before = self.everything();
         let dies = self.dice.one_in(2);
         let life = self.life(dies, 1);
@@ -155,16 +155,14 @@ impl World {
                 }
             }
         }
-        if self.all_own_rows(None)? != others {
+        if self.all_own_rows()? != others {
             return Err(format!("fork {fork} changed rows of {parent}, or of others"));
         }
         Ok(())
     }
 
-    /// The rows of all runs but one.
-    fn all_own_rows(&self, except: Option<&RunId>) -> Checked<Vec<Vec<Row>>> {
-        let runs = self.runs.iter().filter(|run| Some(*run) != except);
-        runs.map(|run| past::own_rows(&*self.kept, run)).collect()
+    fn all_own_rows(&self) -> Checked<Vec<Vec<Row>>> {
+        self.runs.iter().map(|run| past::own_rows(&*self.kept, run)).collect()
     }
 
     fn everything(&self) -> Vec<Vec<Row>> {
@@ -214,7 +212,7 @@ impl World {
             let fuel = guest.fuel();
             for call in &calls {
                 // Decisions come before all calls of a list.
-                let is_decision = |(name, digest): (String, _)| name == ENTRY && digest == call.arguments();
+                let is_decision = |(name, digest): (String, Digest)| name == ENTRY && digest == call.arguments();
                 if recorder.upcoming().is_some_and(is_decision) {
                     let decision = NewCall { name: ENTRY, ..call.asked(EffectClass::ReadOnly, fuel) };
                     let Some(said) = again(&recorder, decision).await? else { return Ok((heard, None)) };
