@@ -2,12 +2,14 @@
 //!
 //! Shared is what was answered at the point, and of the invocation that the point names what that says. A permission
 //! that a person gave for a call which was not made then is not taken along: the journal is cut before it, and the
-//! person is asked again. A commit is taken over as a whole or made anew. Refused are cuts that no fork can go on from.
+//! person is asked again. It is cut before a list of calls, too, of which one that acts is not shared: its question has
+//! no place within the list. A commit is taken over as a whole or made anew. Refused are cuts that no fork can go on
+//! from.
 
 use crate::answers::{self, TOOL_CALL};
 use crate::points::PointInRun;
 use longhaul_core::fault::{self, Fault, bail};
-use longhaul_core::journal::JournalEntry;
+use longhaul_core::journal::{EffectClass, ImportCall, JournalEntry};
 use longhaul_core::store::{Key, Op, Store, Table};
 use longhaul_core::{InvocationId, RunId};
 use longhaul_harness::{Work, WorkKind};
@@ -90,13 +92,15 @@ pub(crate) fn in_fork(of: &InvocationId, fork: &RunId) -> InvocationId {
     InvocationId::from_text(format!("{fork}{own}"))
 }
 
-/// The cut of one piece of work; none if the fork does it from its beginning.
+/// The cut of one piece of work; none if the fork does it from its beginning. `repeat_effects`: nobody is asked about
+/// the effects that come after it.
 pub(crate) fn cut(
     store: &dyn Store,
     run: &RunId,
     work: &Work,
     at: &PointInRun,
     answer: Option<&str>,
+    repeat_effects: bool,
 ) -> fault::Result<Option<JournalCut>> {
     let own = InvocationId::of_action(run, &work.key());
     if longhaul_journal::began(store, &own)?.is_none_or(|began| began.at_ms > at.at_ms) {
@@ -115,7 +119,7 @@ pub(crate) fn cut(
         }
     };
     let cut = JournalCut { key: work.key(), of, through, at_ms: at.at_ms, place, made: None };
-    without_permissions(store, cut).map(Some)
+    whole_lists(store, cut, repeat_effects).map(Some)
 }
 
 /// The cut of work that had ended at the point, and whose result later work reads.
@@ -160,55 +164,119 @@ fn commit(store: &dyn Store, of: InvocationId, work: &Work, at_ms: u64) -> fault
     Ok(Some(JournalCut { key: work.key(), of, through, at_ms, place: CutPlace::Time(at_ms), made: Some(made) }))
 }
 
-/// The cut, moved before the first permission that a person gave and that no shared call used.
-fn without_permissions(store: &dyn Store, cut: JournalCut) -> fault::Result<JournalCut> {
+/// The cut, moved before the first permission that a person gave and that no shared call used, and before a list of
+/// which a call that acts is not shared.
+fn whole_lists(store: &dyn Store, cut: JournalCut, repeat_effects: bool) -> fault::Result<JournalCut> {
     let all = entries(store, &cut.of, cut.through)?;
-    let through = before_permissions(&all, cut.through);
-    let cut = match through < cut.through {
-        false => cut,
-        true if cut.is_edited() => bail!(Fault::conflict(format!(
-            "entry {entry} of `{}` permits a call that comes after the edited answer; name an entry before {entry}",
+    let kept = kept(store, &cut.of, &all, repeat_effects)?;
+    let through = kept.last().map_or(0, |(number, _)| *number);
+    if through < cut.through && cut.is_edited() {
+        bail!(Fault::conflict(format!(
+            "entry {entry} of `{}` belongs to a call that comes after the edited answer; name an entry before {entry}",
             cut.of,
             entry = through.saturating_add(1)
-        ))),
-        true => {
-            let answered =
-                all.iter().filter(|(number, _)| *number <= through).filter_map(|(_, one)| one.answered.as_ref());
+        )));
+    }
+    if repeat_effects && all[kept.len()..].iter().any(|(_, entry)| acts(&entry.asked)) {
+        bail!(Fault::conflict(format!(
+            "the fork has to begin after entry {through} of `{}`, and effects before the point would be repeated \
+             without a question; name that entry, or let the fork ask",
+            cut.of
+        )));
+    }
+    let place = if through == cut.through { cut.place } else { CutPlace::Entry };
+    let at_ms = match place {
+        CutPlace::Time(_) | CutPlace::Answer(_) => cut.at_ms,
+        // Of calls that were made together, an earlier one may have been answered later.
+        CutPlace::Entry => {
             let began_ms = longhaul_journal::began(store, &cut.of)?.map_or(0, |began| began.at_ms);
-            let at_ms = answered.map(|answered| answered.at_ms).fold(began_ms, u64::max);
-            JournalCut { through, at_ms, place: CutPlace::Entry, ..cut }
+            let answered = kept.iter().filter_map(|(_, entry)| entry.answered.as_ref());
+            answered.map(|answered| answered.at_ms).fold(began_ms, u64::max)
         }
     };
-    refuse_permissions(store, &cut)?;
+    let cut = JournalCut { through, at_ms, place, ..cut };
+    refuse_open(store, &cut, repeat_effects)?;
     Ok(cut)
 }
 
-/// The last entry up to which each permission was used. Of a batch that is cut, the earlier permissions are not used
-/// any more either.
-fn before_permissions(entries: &[(u32, JournalEntry)], through: u32) -> u32 {
-    let (mut entries, mut through) = (entries, through);
-    while let Some(entry) = unused_permission(entries) {
-        through = entry.saturating_sub(1);
-        entries = &entries[..entries.partition_point(|(number, _)| *number <= through)];
+/// Those of the first entries of an invocation that a fork can begin with. Of a list that is cut, the earlier
+/// permissions are not used any more either.
+fn kept<'a>(
+    store: &dyn Store,
+    of: &InvocationId,
+    shared: &'a [(u32, JournalEntry)],
+    repeat_effects: bool,
+) -> fault::Result<&'a [(u32, JournalEntry)]> {
+    let mut kept = shared;
+    while let Some(entry) = first_open(store, of, kept, repeat_effects)? {
+        kept = &kept[..kept.partition_point(|(number, _)| *number < entry)];
     }
-    through
+    Ok(kept)
 }
 
-/// Refuses a cut with another journal, of a sub-agent at work, that has a permission for a call which was not made.
-fn refuse_permissions(store: &dyn Store, cut: &JournalCut) -> fault::Result<()> {
+/// The first entry that a fork cannot begin with, since something that belongs to it is not among these.
+fn first_open(
+    store: &dyn Store,
+    of: &InvocationId,
+    shared: &[(u32, JournalEntry)],
+    repeat_effects: bool,
+) -> fault::Result<Option<u32>> {
+    let split = if repeat_effects { None } else { split_list(store, of, shared)? };
+    Ok(unused_permission(shared).into_iter().chain(split).min())
+}
+
+/// The first entry of the list of calls in which these entries end, if a later call of that list acts. Calls of one
+/// list are made at one place of the component, and so with the same fuel.
+fn split_list(store: &dyn Store, of: &InvocationId, shared: &[(u32, JournalEntry)]) -> fault::Result<Option<u32>> {
+    let Some((last, JournalEntry { asked, .. })) = shared.last() else { return Ok(None) };
+    let is_in_list = |entry: &JournalEntry| {
+        entry.asked.fuel_used == asked.fuel_used && [APPROVAL, TOOL_CALL].contains(&entry.asked.name.as_str())
+    };
+    let later = longhaul_journal::entries(store, of, *last, PAGE)?;
+    let list: Vec<_> = shared.iter().rev().take_while(|(_, entry)| is_in_list(entry)).collect();
+    // A refusal is the answer of its call before the next call is announced, so that one need not be known yet.
+    let is_decision = |one: &ImportCall| one.name == APPROVAL && one.arguments == asked.arguments;
+    let may_go_on = later.is_empty()
+        && asked.class == EffectClass::ReadOnly
+        && list.iter().any(|(_, entry)| is_decision(&entry.asked));
+    let goes_on = later.iter().take_while(|(_, entry)| is_in_list(entry)).any(|(_, entry)| acts(&entry.asked));
+    Ok(list.last().filter(|_| goes_on || may_go_on).map(|(number, _)| *number))
+}
+
+/// True for the call of a tool that acts.
+fn acts(asked: &ImportCall) -> bool {
+    asked.class == EffectClass::Acts && asked.name == TOOL_CALL
+}
+
+/// Refuses a cut with another journal, of an invocation at work, that has a permission for a call which was not made,
+/// or that ends amid a list of calls of which one that acts had no answer yet.
+fn refuse_open(store: &dyn Store, cut: &JournalCut, repeat_effects: bool) -> fault::Result<()> {
     for (of, through) in cut.shared(store)? {
         // What has ended makes no call any more.
         if of == cut.of || through == 0 || through == u32::MAX {
             continue;
         }
-        if unused_permission(&entries(store, &of, through)?).is_some() {
+        let shared = entries(store, &of, through)?;
+        if unused_permission(&shared).is_some() {
             bail!(Fault::conflict(format!(
                 "at this point `{of}` was permitted a call that it had not made, and a permission is not taken along; \
                  name a point before or after it"
             )));
         }
+        // What leads to the cut is in a call of another invocation, and so behind its lists.
+        if !repeat_effects && !leads_to(&of, &cut.of) && split_list(store, &of, &shared)?.is_some() {
+            bail!(Fault::conflict(format!(
+                "at this point `{of}` was amid a list of calls, and nobody could be asked about the others; name a \
+                 point before or after it"
+            )));
+        }
     }
     Ok(())
+}
+
+/// True for an invocation that another one works for.
+fn leads_to(one: &InvocationId, below: &InvocationId) -> bool {
+    below.as_str().strip_prefix(one.as_str()).is_some_and(|rest| rest.starts_with('#'))
 }
 
 /// The first decision about a call that does not follow among these entries.
@@ -259,7 +327,8 @@ fn refuse_graph(store: &dyn Store, of: &InvocationId) -> fault::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use longhaul_core::journal::{Began, CallVerdict, EffectClass, ImportCall, Journal as _, NewCall};
+    use longhaul_core::journal::{Began, CallVerdict, Journal as _, NewCall};
+    use longhaul_core::store::Batch;
     use longhaul_core::{Clock, Digest, Limits};
     use longhaul_journal::{Opened, Recorder};
     use longhaul_testkit::{HandClock, MemoryStore};
@@ -293,10 +362,12 @@ mod tests {
         // Of two equal calls one is made.
         assert_eq!(unused_permission(&[permit(1, "a"), permit(2, "a"), call(3, "a")]), Some(1));
         // A cut in the middle of a batch is before all of its permissions.
-        assert_eq!(before_permissions(&batch[..3], 3), 0);
-        assert_eq!(before_permissions(&batch, 4), 4);
+        let (store, of) = (MemoryStore::new(), InvocationId::from_text("r-1/f-a/1/generate"));
+        let kept = |entries: &[(u32, JournalEntry)]| kept(&store, &of, entries, true).expect("entries").len();
+        assert_eq!(kept(&batch[..3]), 0);
+        assert_eq!(kept(&batch), 4);
         let after = [permit(1, "a"), call(2, "a"), permit(3, "b"), permit(4, "c"), call(5, "b")];
-        assert_eq!(before_permissions(&after, 5), 2);
+        assert_eq!(kept(&after), 2);
     }
 
     /// Writes a journal of these calls, each answered at the same time.
@@ -336,7 +407,7 @@ mod tests {
         let store = Arc::new(MemoryStore::new());
         journal(&store, &own, &[(TOOL_CALL, "a")]).await;
         journal(&store, &child, &[(APPROVAL, "b"), (TOOL_CALL, "b")]).await;
-        let cut = without_permissions(&*store, cut_at(&own, 1)).expect("it is used");
+        let cut = whole_lists(&*store, cut_at(&own, 1), false).expect("it is used");
         assert_eq!(cut, cut_at(&own, 1));
         let shared = cut.shared(&*store).expect("journals");
         assert_eq!(shared.into_iter().collect::<Vec<_>>(), [(own.clone(), 1), (child, 2)]);
@@ -344,12 +415,12 @@ mod tests {
         let store = Arc::new(MemoryStore::new());
         journal(&store, &own, &[(TOOL_CALL, "a")]).await;
         journal(&store, &own.child(2), &[(APPROVAL, "b")]).await;
-        let why = without_permissions(&*store, cut_at(&own, 1)).expect_err("it is open").to_string();
+        let why = whole_lists(&*store, cut_at(&own, 1), false).expect_err("it is open").to_string();
         assert!(why.contains("`r-1/f-a/1/generate#2` was permitted"), "{why}");
         // So is one beside the sub-agent that is cut.
         journal(&store, &own.child(3), &[(TOOL_CALL, "c")]).await;
         let beside = JournalCut { place: CutPlace::Entry, ..cut_at(&own.child(3), 1) };
-        assert!(without_permissions(&*store, beside).is_err());
+        assert!(whole_lists(&*store, beside, false).is_err());
     }
 
     #[tokio::test]
@@ -358,10 +429,53 @@ mod tests {
         let store = Arc::new(MemoryStore::new());
         let batch = [(APPROVAL, "a"), (APPROVAL, "b"), (TOOL_CALL, "a"), (TOOL_CALL, "b")];
         journal(&store, &own, &batch).await;
-        let cut = without_permissions(&*store, cut_at(&own, 3)).expect("a cut");
+        let cut = whole_lists(&*store, cut_at(&own, 3), false).expect("a cut");
         assert_eq!((cut.through, &cut.place), (0, &CutPlace::Entry), "the first permission is not used either");
         assert_eq!(cut.shared(&*store).expect("journals")[&own], 0);
-        assert_eq!(without_permissions(&*store, cut_at(&own, 4)).expect("a cut"), cut_at(&own, 4));
+        assert_eq!(whole_lists(&*store, cut_at(&own, 4), false).expect("a cut"), cut_at(&own, 4));
+    }
+
+    #[tokio::test]
+    async fn a_list_is_shared_as_a_whole_where_a_call_of_it_acts() {
+        let (store, of) = (MemoryStore::new(), InvocationId::from_text("r-1/f-a/1/generate"));
+        let mut batch = Batch::new();
+        // Two calls with the same fuel, and one later.
+        for (number, fuel_used) in [(1, 10), (2, 20), (3, 20), (4, 30)] {
+            let asked = ImportCall { fuel_used, ..entry(number, TOOL_CALL, "a").1.asked };
+            let key = Key::of(of.as_str()).number(number.into()).and("asked").number(1);
+            batch = batch.put(Table::Journal, key, serde_json::to_vec(&asked).unwrap());
+        }
+        store.commit(batch).await.unwrap();
+        let all = longhaul_journal::entries(&store, &of, 0, 10).unwrap();
+        let open: Vec<_> = (0..=4).map(|through| first_open(&store, &of, &all[..through], false).unwrap()).collect();
+        assert_eq!(open, [None, None, Some(2), None, None]);
+        assert_eq!(first_open(&store, &of, &all[..2], true).unwrap(), None, "it may be repeated");
+    }
+
+    #[tokio::test]
+    async fn a_moved_cut_repeats_nothing_unasked_and_a_sub_agent_amid_a_list_is_refused() {
+        let own = InvocationId::from_text("r-1/f-a/1/generate");
+        let store = Arc::new(MemoryStore::new());
+        journal(&store, &own, &[(APPROVAL, "a"), (APPROVAL, "b"), (TOOL_CALL, "a"), (TOOL_CALL, "b")]).await;
+        let why = whole_lists(&*store, cut_at(&own, 3), true).expect_err("it was made").to_string();
+        assert!(why.contains("has to begin after entry 0") && why.contains("let the fork ask"), "{why}");
+        assert_eq!(whole_lists(&*store, cut_at(&own, 1), true).expect("none was made").through, 0);
+        let edited = |through| JournalCut { place: CutPlace::Answer("1".to_owned()), ..cut_at(&own, through) };
+        let why = whole_lists(&*store, edited(3), false).expect_err("another one follows").to_string();
+        assert!(why.contains("entry 1 of `r-1/f-a/1/generate` belongs"), "{why}");
+        assert_eq!(whole_lists(&*store, edited(4), false).expect("the last of its list"), edited(4));
+
+        // The second call of the sub-agent is announced and not answered.
+        let (store, child) = (Arc::new(MemoryStore::new()), own.child(2));
+        journal(&store, &own, &[(TOOL_CALL, "a")]).await;
+        journal(&store, &child, &[(TOOL_CALL, "b")]).await;
+        let asked = entry(2, TOOL_CALL, "c").1.asked;
+        let key = Key::of(child.as_str()).number(2).and("asked").number(1);
+        let row = Batch::new().put(Table::Journal, key, serde_json::to_vec(&asked).unwrap());
+        store.commit(row).await.unwrap();
+        let why = whole_lists(&*store, cut_at(&own, 1), false).expect_err("it is amid a list").to_string();
+        assert!(why.contains("`r-1/f-a/1/generate#2` was amid a list"), "{why}");
+        assert!(whole_lists(&*store, cut_at(&own, 1), true).is_ok(), "it may be repeated");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use longhaul_core::store::Store;
 use longhaul_core::text::printable;
 use longhaul_core::{InvocationId, RunId};
 use longhaul_records::record;
-use longhaul_records::repeats::RepeatedEffects;
+use longhaul_records::repeats::{self, RepeatedEffects};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Kinds of effects that a plan lists.
@@ -38,7 +38,7 @@ const COMMIT: &str = "git.commit";
 pub(crate) struct EffectsAfter {
     counts: BTreeMap<(Rank, String), u64>,
     left_out: u64,
-    /// Those that act.
+    /// Those that act, and those that the run itself was to ask about.
     pub(crate) repeats: RepeatedEffects,
 }
 
@@ -79,6 +79,8 @@ impl EffectsAfter {
         cuts: &[JournalCut],
     ) -> fault::Result<Self> {
         let mut effects = Self::default();
+        // What the run itself may not repeat, as a fork, its fork may not either.
+        effects.repeats.add_all(repeats::of_run(store, run)?);
         let mut known = BTreeSet::new();
         let mut shared = BTreeMap::new();
         for cut in cuts.iter().filter(|cut| under_way.contains(&cut.key)) {

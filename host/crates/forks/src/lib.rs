@@ -23,6 +23,8 @@ mod effects;
 mod make;
 mod plan;
 pub mod points;
+#[cfg(test)]
+mod random_forks;
 mod trees;
 
 pub use make::make;

@@ -21,7 +21,7 @@ use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_plugins::plugin_set;
 use longhaul_records::pins::PinnedPlugins;
 use longhaul_records::record::{self, RunRecord, StoredRun};
-use longhaul_records::repeats::{self, RepeatedEffects};
+use longhaul_records::repeats::RepeatedEffects;
 use longhaul_worktree::{Branch, UserRepository};
 
 /// Names of branches that are tried for a fork without one.
@@ -66,14 +66,12 @@ pub fn plan(host: &PluginHost, parent: &StoredRun, request: &ForkRun) -> fault::
             "run {run} is an ask whose tools may change files, and no commit has them; fork a run of `longhaul run`"
         )));
     }
-    let cuts = cuts_of(store, run, &at, request.answer.as_deref())?;
+    let cuts = cuts_of(store, run, &at, request)?;
     let mut pinned = Batch::new();
     let (pins, replaced_plugins) = pins_of(host, &parent.record, &config, request, &at, &mut pinned)?;
     let trees = trees::trees(store, run, &[&config, &parent.record.config()?], &at, &cuts)?;
     let under_way: Vec<String> = lanes(&at.state).map(|lane| lane.work.key()).collect();
-    let mut effects = EffectsAfter::read(store, run, &at, &under_way, &cuts)?;
-    // What the run itself may not repeat, as a fork, its fork may not either.
-    effects.repeats.add_all(repeats::of_run(store, run)?);
+    let effects = EffectsAfter::read(store, run, &at, &under_way, &cuts)?;
     let created_ms = host.clock.now_ms();
     let fork = RunId::derive(&parent.record.project, created_ms, &host.fresh_seed());
     let place = BranchPlace::find(store, &parent.record, request, &at.state, &cuts)?;
@@ -152,10 +150,11 @@ fn lanes(state: &RunState) -> impl Iterator<Item = &Lane> {
 
 /// The cuts of the work at the point, and of the outputs that later work reads: an agent's output is in its journal
 /// alone.
-fn cuts_of(store: &dyn Store, run: &RunId, at: &PointInRun, answer: Option<&str>) -> fault::Result<Vec<JournalCut>> {
+fn cuts_of(store: &dyn Store, run: &RunId, at: &PointInRun, request: &ForkRun) -> fault::Result<Vec<JournalCut>> {
     let mut found = Vec::new();
     for lane in lanes(&at.state) {
-        found.extend(cuts::cut(store, run, &lane.work, at, answer)?);
+        let answer = request.answer.as_deref();
+        found.extend(cuts::cut(store, run, &lane.work, at, answer, request.repeat_effects)?);
     }
     for key in at.state.features.iter().filter_map(|feature| feature.generated.as_deref()) {
         if found.iter().all(|cut: &JournalCut| cut.key != key) {
@@ -334,8 +333,8 @@ fn notes(at: &PointInRun, request: &ForkRun, cuts: &[JournalCut], now: RunStatus
         && let Some(cut) = cuts.iter().find(|cut| cut.of == *named && cut.through < *entry)
     {
         notes.push(format!(
-            "entry {} of `{}` permits a call that was not made by then; the fork begins before it, and a person is asked \
-             again",
+            "entry {} of `{}` belongs to calls that were not all made by then; the fork begins before it, and a person is \
+             asked again",
             cut.through.saturating_add(1),
             named.action()
         ));

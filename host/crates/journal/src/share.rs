@@ -209,10 +209,13 @@ impl Sharing<'_> {
     /// True for a delegation that had begun at the cut, and begins in the fork in the same way.
     fn comes_along(&self, caller: &InvocationId, call: u32, one: &InvocationId) -> Result<bool, JournalError> {
         let Some(began) = began(self.store, one)? else { return Ok(false) };
-        Ok(match self.edited {
-            // Calls after the answer depended on it. Those that were made beside it did not.
-            Some(edited) if caller == self.of => call < edited || (call > edited && began.at_ms < self.at_ms),
-            _ => began.at_ms <= self.at_ms || self.open_call(caller) == Some(call),
+        // A call after the cut may depend on what the fork does anew. It was made beside the cut, and does not, if it
+        // began before the last answer that is shared; what began in the millisecond of that answer is not known to.
+        let (by_then, beside) = (began.at_ms <= self.at_ms, began.at_ms < self.at_ms);
+        Ok(match (self.exact, self.open_call(caller)) {
+            (Some(last), _) if caller == self.of => call <= last || (self.edited != Some(call) && beside),
+            (_, Some(open)) => call == open || if call < open { by_then } else { beside },
+            _ => by_then,
         })
     }
 
