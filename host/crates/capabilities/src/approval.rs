@@ -6,14 +6,21 @@
 
 use crate::ctx::Ctx;
 use crate::stop::Stop;
-use longhaul_core::Digest;
 use longhaul_core::approval::{CallDecision, ENTRY, Intent, Undecided};
 use longhaul_core::journal::{EffectClass, EffectQuestion, EntryHandle, JournalError};
 use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput};
+use longhaul_core::{Denial, Digest};
 use std::sync::Arc;
 
-/// The answer of a call that is not made; none when it is to be made.
-pub(crate) type Settled = Option<Result<ToolOutput, ToolError>>;
+/// What comes of one call of a batch.
+pub(crate) enum Settled {
+    /// It is made without a decision.
+    Free,
+    /// It is made, as was decided.
+    Allowed,
+    /// It is not made, and this is its answer.
+    Answered(Result<ToolOutput, ToolError>),
+}
 
 /// A call whose approval is still open.
 struct Waiting {
@@ -80,14 +87,7 @@ impl Ctx {
 
     async fn weigh(&mut self, call: &ToolCall, infos: &[ToolInfo], look: Look) -> Result<Weighed, Stop> {
         let Some(function) = self.gated(call, infos) else { return Ok(Weighed::Free) };
-        let intent = Intent {
-            invocation: self.invocation.clone(),
-            entry: 0,
-            call: call.clone(),
-            effect: function.effect,
-            reads: function.says_it_reads(),
-            heard: self.untrusted.iter().cloned().collect(),
-        };
+        let intent = self.intent(call, function);
         let bytes = serde_json::to_vec(call).map_err(|error| Stop::Broken(error.to_string()))?;
         let passes = match (self.journal()?.upcoming(), look) {
             // The recorded decision holds: an entry of another call shows that this one has no decision here.
@@ -116,7 +116,8 @@ impl Ctx {
 
     async fn settle(&mut self, weighed: Weighed, corrected: bool) -> Result<Settled, Stop> {
         let decision = match weighed {
-            Weighed::Free => return Ok(corrected.then_some(CallDecision::Stopped).as_ref().and_then(refused)),
+            Weighed::Free if corrected => CallDecision::Stopped,
+            Weighed::Free => return Ok(Settled::Free),
             Weighed::Decided(decision) => decision,
             Weighed::Waits(waiting) if corrected => {
                 let taken_back = self.services.approvals.withdraw(&waiting.intent);
@@ -129,9 +130,41 @@ impl Ctx {
             decision => decision,
         };
         Ok(match &decision {
-            CallDecision::Replied(text) => Some(Ok(reply(text))),
-            other => refused(other),
+            CallDecision::Replied(text) => Settled::Answered(Ok(reply(text))),
+            other => other.refusal().map_or(Settled::Allowed, |error| Settled::Answered(Err(error))),
         })
+    }
+
+    /// The refusal of a call of a fork that nobody decided about, though the other run made it after the point. The
+    /// journal had a call of the same batch when the batch was weighed, so that a decision had no place in front of it.
+    pub(crate) fn undecided_repeat(&self, call: &ToolCall) -> Result<Option<ToolError>, Stop> {
+        if self.journal()?.upcoming().is_some() {
+            return Ok(None);
+        }
+        let infos = self.tool_infos.as_deref().unwrap_or_default();
+        let Some(function) = self.gated(call, infos) else { return Ok(None) };
+        let is_repeated = self.services.approvals.is_repeated(&self.intent(call, function));
+        Ok(is_repeated.then(|| {
+            ToolError::Denied(Denial {
+                reason: format!(
+                    "the run that this one was forked from made the call `{}.{}`, and in the middle of a list of \
+                     calls nobody can be asked about it",
+                    call.tool, call.function
+                ),
+                fix: "make the call again".to_owned(),
+            })
+        }))
+    }
+
+    fn intent(&self, call: &ToolCall, function: &FunctionInfo) -> Intent {
+        Intent {
+            invocation: self.invocation.clone(),
+            entry: 0,
+            call: call.clone(),
+            effect: function.effect,
+            reads: function.says_it_reads(),
+            heard: self.untrusted.iter().cloned().collect(),
+        }
     }
 
     /// The function of a call that goes through the gate. A call that is not granted, or unknown, is refused later.
@@ -146,10 +179,6 @@ impl Ctx {
 
 fn is_corrected(weighed: &[Weighed]) -> bool {
     weighed.iter().any(|one| matches!(one, Weighed::Decided(CallDecision::Corrected(_))))
-}
-
-fn refused(decision: &CallDecision) -> Settled {
-    decision.refusal().map(Err)
 }
 
 /// A person's answer, as the output of the tool that asked.

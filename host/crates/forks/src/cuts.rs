@@ -389,7 +389,7 @@ mod tests {
         let Opened::Running(recorder) = opened else { panic!("it is new") };
         for (name, call) in calls {
             let (summary, arguments) = ((*call).to_owned(), Digest::of(call.as_bytes()));
-            let call = NewCall { name: *name, summary, arguments, class: EffectClass::Acts, fuel_used: 0 };
+            let call = NewCall { name, summary, arguments, class: EffectClass::Acts, fuel_used: 0 };
             let CallVerdict::Go(handle) = recorder.ask(call).await.expect("asked") else { panic!("it is new") };
             recorder.answer(handle, "null".to_owned()).await.expect("answered");
         }

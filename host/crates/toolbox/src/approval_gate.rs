@@ -204,6 +204,11 @@ impl Approvals for ApprovalGate {
         }
     }
 
+    fn is_repeated(&self, intent: &Intent) -> bool {
+        // One of which nobody can tell may be.
+        self.repeats(intent).unwrap_or(true)
+    }
+
     fn leaves(&self, call: &ToolCall) {
         if let Ok(gate) = self.gate(call) {
             // A later call without an address concerns what this one reached: a page that was opened is read.

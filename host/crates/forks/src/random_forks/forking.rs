@@ -384,7 +384,7 @@ fn check_shared(into: &InvocationId, found: &Told, parent: &Told, part: SharedPa
             return Err(format!("entry {edited} of `{into}` should have another answer: {entry:?}"));
         }
     }
-    if !part.has_ended && found.permits(part.through) {
+    if !part.has_ended && found.permits(part.edited.unwrap_or(part.through)) {
         return Err(format!("`{into}` takes a permission along: {:?}", found.entries));
     }
     Ok(())

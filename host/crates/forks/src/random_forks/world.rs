@@ -413,6 +413,10 @@ impl World {
         refusal: Option<String>,
         fuel: u64,
     ) -> Result<CallVerdict, Stopped> {
+        let refusal = match refusal {
+            None => self.undecided_repeat(recorder, call)?,
+            refusal => refusal,
+        };
         let Some(refusal) = refusal else { return Ok(recorder.ask(call.asked(call.class(), fuel)).await?) };
         let verdict = recorder.ask(call.asked(EffectClass::ReadOnly, fuel)).await?;
         if let CallVerdict::Go(handle) = verdict {
@@ -420,6 +424,25 @@ impl World {
             return Ok(CallVerdict::Answered(refusal));
         }
         Ok(verdict)
+    }
+
+    /// The answer of a call that the other run made, where the journal left no place for a decision about it.
+    fn undecided_repeat(&self, recorder: &Recorder, call: &GuestCall) -> Result<Option<String>, Stopped> {
+        let GuestCall::Tool(tool) = call else { return Ok(None) };
+        let of = recorder.invocation();
+        let is_decided = self.allowed.contains(&(of.clone(), call.arguments()));
+        if recorder.upcoming().is_some()
+            || is_decided
+            || call.class() != EffectClass::Acts
+            || !self.repeats(of, tool)?
+        {
+            return Ok(None);
+        }
+        if self.planted == Some(Planted::QuestionLeftOut) {
+            return Ok(None);
+        }
+        let error = ToolError::Failed("make it again".to_owned());
+        Ok(Some(serde_json::to_string(&Err::<ToolOutput, ToolError>(error)).map_err(text)?))
     }
 
     async fn answer(

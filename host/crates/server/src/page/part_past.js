@@ -89,7 +89,7 @@ class View {
       ),
       this.links,
     );
-    this.body = h("div", { class: "run-body" }, loading());
+    this.body = h("div", { class: "past-body" }, loading());
     ctx.signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
   }
 
