@@ -185,3 +185,6 @@ fn is_corrected(weighed: &[Weighed]) -> bool {
 fn reply(text: &str) -> ToolOutput {
     ToolOutput { output: serde_json::json!({ "answer": text }).to_string(), truncated: false }
 }
+
+#[cfg(test)]
+mod tests;
