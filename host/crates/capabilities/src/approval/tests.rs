@@ -59,6 +59,7 @@ fn info((tool, function): (&str, &str), effect: EffectClass) -> ToolInfo {
 struct Gate {
     is_fork: bool,
     decided: Mutex<Vec<String>>,
+    left: Mutex<Vec<String>>,
 }
 
 #[async_trait::async_trait]
@@ -69,6 +70,10 @@ impl Approvals for Gate {
 
     fn is_repeated(&self, intent: &Intent) -> bool {
         self.is_fork && intent.effect == EffectClass::Acts
+    }
+
+    fn leaves(&self, call: &ToolCall) {
+        self.left.lock().unwrap().push(call.function.clone());
     }
 
     async fn decide(&self, intent: &Intent) -> Result<(CallDecision, Batch), Undecided> {
@@ -180,4 +185,17 @@ async fn without_a_fork_a_list_that_was_begun_goes_on() {
     assert_eq!(resumed.made(), ["post"]);
     assert!(resumed.decided().is_empty());
     assert_eq!(resumed.names(), [LIST, CALL, CALL]);
+}
+
+/// A call that was not made approves no destination, and its tool was not heard: not in a replay either.
+#[tokio::test]
+async fn a_refused_call_leaves_no_trace_in_an_attempt_that_is_made_again() {
+    let mut fork = Attempt::over(first(2).await, true);
+    fork.call(&[LOOK, POST]).await;
+    let mut replay = Attempt::over(fork.entries(), true);
+    replay.call(&[LOOK, POST]).await;
+    for attempt in [&fork, &replay] {
+        assert_eq!(*attempt.gate.left.lock().unwrap(), ["look"]);
+        assert!(attempt.ctx.untrusted.iter().eq(["web"]), "{:?}", attempt.ctx.untrusted);
+    }
 }
