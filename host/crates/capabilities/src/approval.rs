@@ -8,6 +8,7 @@ use crate::ctx::Ctx;
 use crate::stop::Stop;
 use longhaul_core::approval::{CallDecision, ENTRY, Intent, Undecided};
 use longhaul_core::journal::{EffectClass, EffectQuestion, EntryHandle, JournalError};
+use longhaul_core::store::Batch;
 use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput};
 use longhaul_core::{Denial, Digest};
 use std::sync::Arc;
@@ -136,24 +137,28 @@ impl Ctx {
     }
 
     /// The refusal of a call of a fork that nobody decided about, though the other run made it after the point. The
-    /// journal had a call of the same batch when the batch was weighed, so that a decision had no place in front of it.
-    pub(crate) fn undecided_repeat(&self, call: &ToolCall) -> Result<Option<ToolError>, Stop> {
-        if self.journal()?.upcoming().is_some() {
+    /// journal had a call of the same batch when the batch was weighed, so that a question had no place in front of it.
+    /// The refusal is a decision in the journal, so a later attempt finds it.
+    pub(crate) async fn undecided_repeat(&mut self, call: &ToolCall) -> Result<Option<ToolError>, Stop> {
+        let bytes = serde_json::to_vec(call).map_err(|error| Stop::Broken(error.to_string()))?;
+        let is_refused = match self.journal()?.upcoming() {
+            Some((name, arguments)) => name == ENTRY && arguments == Digest::of(&bytes),
+            None => self.is_repeated(call),
+        };
+        if !is_refused {
             return Ok(None);
         }
+        let decision = match self.ask_repeatable(ENTRY, call.summary(), call, EffectClass::ReadOnly).await? {
+            Ok(decision) => decision,
+            Err(handle) => self.answer_with(handle, undecided(call), Batch::new()).await?,
+        };
+        Ok(CallDecision::refusal(&decision))
+    }
+
+    fn is_repeated(&self, call: &ToolCall) -> bool {
         let infos = self.tool_infos.as_deref().unwrap_or_default();
-        let Some(function) = self.gated(call, infos) else { return Ok(None) };
-        let is_repeated = self.services.approvals.is_repeated(&self.intent(call, function));
-        Ok(is_repeated.then(|| {
-            ToolError::Denied(Denial {
-                reason: format!(
-                    "the run that this one was forked from made the call `{}.{}`, and in the middle of a list of \
-                     calls nobody can be asked about it",
-                    call.tool, call.function
-                ),
-                fix: "make the call again".to_owned(),
-            })
-        }))
+        let function = self.gated(call, infos);
+        function.is_some_and(|function| self.services.approvals.is_repeated(&self.intent(call, function)))
     }
 
     fn intent(&self, call: &ToolCall, function: &FunctionInfo) -> Intent {
@@ -179,6 +184,17 @@ impl Ctx {
 
 fn is_corrected(weighed: &[Weighed]) -> bool {
     weighed.iter().any(|one| matches!(one, Weighed::Decided(CallDecision::Corrected(_))))
+}
+
+/// The decision about a call that the other run made, where nobody could be asked.
+fn undecided(ToolCall { tool, function, .. }: &ToolCall) -> CallDecision {
+    CallDecision::Denied(Denial {
+        reason: format!(
+            "the run that this one was forked from made the call `{tool}.{function}`, and in the middle of a list of \
+             calls nobody can be asked about it"
+        ),
+        fix: "make the call again".to_owned(),
+    })
 }
 
 /// A person's answer, as the output of the tool that asked.

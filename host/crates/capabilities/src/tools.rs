@@ -113,7 +113,7 @@ impl Ctx {
             let answer = match settled {
                 Settled::Answered(answer) => Some(answer),
                 Settled::Allowed => None,
-                Settled::Free => self.undecided_repeat(&call)?.map(Err),
+                Settled::Free => self.undecided_repeat(&call).await?.map(Err),
             };
             pending.push(match answer {
                 None => {

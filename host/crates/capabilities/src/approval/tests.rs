@@ -155,7 +155,7 @@ async fn in_a_list_that_was_begun_a_repeated_call_is_refused_and_decided_about_w
     let again = fork.call(&[POST]).await;
     assert!(matches!(&again[..], [Ok(_)]), "{again:?}");
     assert_eq!((fork.made(), fork.decided()), (vec!["post".to_owned()], vec!["post".to_owned()]));
-    assert_eq!(fork.names(), [LIST, CALL, CALL, ENTRY, CALL]);
+    assert_eq!(fork.names(), [LIST, CALL, ENTRY, CALL, ENTRY, CALL]);
 
     // The journal decides, whatever is known of the other run by then.
     let entries = fork.entries();

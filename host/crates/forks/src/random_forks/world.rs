@@ -414,7 +414,7 @@ impl World {
         fuel: u64,
     ) -> Result<CallVerdict, Stopped> {
         let refusal = match refusal {
-            None => self.undecided_repeat(recorder, call)?,
+            None => self.undecided_repeat(recorder, call, fuel).await?,
             refusal => refusal,
         };
         let Some(refusal) = refusal else { return Ok(recorder.ask(call.asked(call.class(), fuel)).await?) };
@@ -426,20 +426,29 @@ impl World {
         Ok(verdict)
     }
 
-    /// The answer of a call that the other run made, where the journal left no place for a decision about it.
-    fn undecided_repeat(&self, recorder: &Recorder, call: &GuestCall) -> Result<Option<String>, Stopped> {
+    /// The answer of a call that the other run made, where the journal left no place for a question in front of it.
+    async fn undecided_repeat(
+        &self,
+        recorder: &Recorder,
+        call: &GuestCall,
+        fuel: u64,
+    ) -> Result<Option<String>, Stopped> {
         let GuestCall::Tool(tool) = call else { return Ok(None) };
         let of = recorder.invocation();
-        let is_decided = self.allowed.contains(&(of.clone(), call.arguments()));
-        if recorder.upcoming().is_some()
-            || is_decided
-            || call.class() != EffectClass::Acts
-            || !self.repeats(of, tool)?
-        {
+        let is_refused = match recorder.upcoming() {
+            Some((name, arguments)) => name == ENTRY && arguments == call.arguments(),
+            None => {
+                let is_decided = self.allowed.contains(&(of.clone(), call.arguments()));
+                call.class() == EffectClass::Acts && !is_decided && self.repeats(of, tool)?
+            }
+        };
+        if !is_refused || self.planted == Some(Planted::QuestionLeftOut) {
             return Ok(None);
         }
-        if self.planted == Some(Planted::QuestionLeftOut) {
-            return Ok(None);
+        let asked = call.asked(EffectClass::ReadOnly, fuel);
+        if let CallVerdict::Go(handle) = recorder.ask(NewCall { name: ENTRY, ..asked }).await? {
+            let said = serde_json::to_string(&CallDecision::Rejected(None)).map_err(text)?;
+            recorder.answer(handle, said).await?;
         }
         let error = ToolError::Failed("make it again".to_owned());
         Ok(Some(serde_json::to_string(&Err::<ToolOutput, ToolError>(error)).map_err(text)?))
