@@ -24,7 +24,7 @@ pub(crate) fn journal_records(bytes: &[u8]) {
     for record in bytes.split(|byte| *byte == BREAK).take(200) {
         let [entry, kind, value @ ..] = record else { continue };
         let key = prefix.clone().number(u64::from(*entry));
-        let key = match kind % 8 {
+        let key = match kind % 9 {
             0 => prefix.clone().number(0).and("began"),
             1 => key.and("asked").number(1),
             2 => key.and("prepared").number(1),
@@ -33,7 +33,8 @@ pub(crate) fn journal_records(bytes: &[u8]) {
             5 => prefix.clone().number(u64::MAX).and("finished"),
             6 => key.and("asked").number(2),
             // A key of the guest's own making.
-            _ => Key::from_bytes([prefix.as_bytes(), value].concat()),
+            7 => Key::from_bytes([prefix.as_bytes(), value].concat()),
+            _ => prefix.clone().number(0).and("shared"),
         };
         rows.push((key.as_bytes().to_vec(), value.to_vec()));
     }
@@ -56,6 +57,7 @@ pub(crate) fn journal_records(bytes: &[u8]) {
     let _ = longhaul_journal::finished(&store, &invocation);
     let _ = longhaul_journal::entries(&store, &invocation, 0, 1_000);
     let _ = longhaul_journal::children(&store, &invocation);
+    let _ = longhaul_journal::answered_through(&store, &invocation, u64::MAX);
     reopened(store, invocation);
 }
 

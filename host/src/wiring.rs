@@ -21,7 +21,7 @@ use longhaul_core::store::{Batch, Key, Op, Seats, Store, Table};
 use longhaul_core::{Clock, Digest};
 use longhaul_engine::{CompileLimits, Engine, EngineOptions, Jail};
 use longhaul_graph_runner::GraphService;
-use longhaul_home::crash::CrashPoints;
+use longhaul_home::crash::{self, CrashPoints};
 use longhaul_home::{Home, Owned};
 use longhaul_maintenance::backup::PreparedStore;
 use longhaul_memory::{MemoryFactory, Rememberer};
@@ -248,6 +248,16 @@ fn service_parts(
     cluster: Option<Arc<Cluster>>,
 ) -> fault::Result<ServiceParts> {
     let home = owned.home().clone();
+    if let Some(receiver) = crash::receiver()? {
+        if cluster.is_some() {
+            bail!(
+                "{} is set, which is for crash tests, and those have their state in files; unset it",
+                crash::CRASH_RECEIVER
+            );
+        }
+        tracing::warn!("requests reach {receiver} and no host, since {} is set", crash::CRASH_RECEIVER);
+        longhaul_egress::stand_in::send_all_to(receiver);
+    }
     // We hold the lock, so every check that left something here is over.
     longhaul_worktree::clear_scratch(&home.scratch());
     // Runs can be looked at without a program; the work on them is refused where it would begin.
@@ -424,5 +434,6 @@ pub fn model_environment() -> fault::Result<ProgramEnvironment> {
         cache: cache()?,
         child_command: own_program().map_or_else(|_| Vec::new(), |program| vec![program.into(), "model-child".into()]),
         has_local: cfg!(feature = "local-model"),
+        asked_log: crash::model_log(),
     })
 }

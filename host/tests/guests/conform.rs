@@ -53,6 +53,18 @@ fn all_pass(folder: &str, at_least: usize, cache: Option<&Path>) {
 }
 
 #[test]
+fn an_agent_is_cut_at_each_entry_of_its_journal_where_that_is_asked_for() {
+    let path = repository().join("target/plugins/react.wasm");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_longhaul"));
+    command.env("LONGHAUL_CACHE", test_cache()).arg("conform").arg("--crash").arg(&path);
+    let output = command.output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}");
+    let found = said.lines().find(|line| line.contains(" crash ")).unwrap_or_else(|| panic!("no `crash` in\n{said}"));
+    assert!(found.starts_with("PASS crash") && found.contains("no finished effect again"), "{found}");
+}
+
+#[test]
 fn every_shipped_plugin_passes() {
     // The interpreters are compiled there for other tests, too.
     all_pass("", 7, Some(&test_cache()));

@@ -12,6 +12,7 @@ mod audit;
 mod backup;
 mod doctor;
 mod gc;
+mod journals;
 mod kubernetes;
 mod notify;
 mod packaging;

@@ -2,7 +2,7 @@
 //! misread. `tests/stored/v0.1/README.md` says what is in them.
 
 use crate::common::lab::Lab;
-use crate::common::repository;
+use crate::common::{refused, repository};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -47,6 +47,7 @@ fn a_data_directory_of_the_first_version_is_read_whole() {
     shows(&lab, &["journal", DONE], &[&format!("{DONE}/f-one/1/generate"), &format!("{DONE}/f-two/1/judge")]);
     let work = format!("{DONE}/f-one/1/generate");
     shows(&lab, &["journal", DONE, "--invocation", &work], &["files.write", "note.txt"]);
+    refused(&lab.run(&["journal", DONE, "--at", "event:1"]), &["has no kept history"]);
     shows(&lab, &["decisions", DONE, "list"], &["build 2 features"]);
     shows(&lab, &["audit", "log"], &["run began", "token made: name ci", "secret set: name key"]);
     shows(&lab, &["agent", "show", "counter"], &["Counts its runs", "python, 70 bytes"]);

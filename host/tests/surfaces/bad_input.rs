@@ -89,7 +89,7 @@ command = ["true"]
 type Slip = (&'static str, &'static str, &'static str);
 
 /// Rows of the table that are about `longhaul.toml`.
-const SLIPS: [Slip; 41] = [
+const SLIPS: [Slip; 42] = [
     ("no TOML", "[project]", "[project"),
     ("a table misspelt", "[checks]", "[check]"),
     ("a field misspelt", "tools = [\"files\"", "tols = [\"files\""),
@@ -125,6 +125,7 @@ const SLIPS: [Slip; 41] = [
     ("a provider misspelt", "provider = \"openai\"", "provider = \"opnai\""),
     ("a model without an id", "id = \"fake\"\n", ""),
     ("a cap on money without prices", "iterations_max = 2", "cost_microdollars_max = 1000000"),
+    ("a cap of a day that allows nothing", "name = \"kept\"", "name = \"kept\"\ntokens_per_day_max = 0"),
     ("a key in the file", "id = \"fake\"", "id = \"fake\"\napi_key = \"sk-1\""),
     ("a key of nothing", "id = \"fake\"", "id = \"fake\"\napi_key_env = \"NO_SUCH_KEY\""),
     ("a fallback of nothing", "id = \"fake\"", "id = \"fake\"\nfallback = [\"other\"]"),
@@ -262,6 +263,8 @@ fn each_wrong_configuration_ends_with_one_line_that_names_the_fix_before_a_model
             longhaul.toml:37: [models.fake] missing field `id`; add it
         a cap on money without prices
             longhaul.toml:8: [run.limits] cost_microdollars_max cannot be held: nobody knows what model `fake` costs; add to [models.fake], in US dollars, 0.0 where it costs nothing: price_input_usd_per_million = 0.0 and price_output_usd_per_million = 0.0, or remove the cap
+        a cap of a day that allows nothing
+            longhaul.toml:3: [project] tokens_per_day_max is 0, so that no run could do anything; write 1 or more, or remove it
         a key in the file
             longhaul.toml:40: [models.fake] unknown field `api_key`; did you mean `api_key_env`?
         a key of nothing

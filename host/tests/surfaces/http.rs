@@ -9,6 +9,7 @@ mod fuzz;
 mod graphs;
 mod history;
 mod load;
+mod project_caps;
 mod queue;
 mod refusals;
 mod restarts;

@@ -17,9 +17,11 @@ const NOT_COMPARED: &[(&str, &str)] = &[
     ("/api/v1/whoami", "tells of the token of the request"),
     ("/api/v1/operations", "lists what `--server` calls by name"),
     ("/api/v1/costs", "sums up ledgers, which `status` prints"),
+    ("/api/v1/comparison", "is of two runs, which `runs::compare` compares with what `compare` prints"),
     ("/api/v1/events/stream", "is a stream"),
     ("/api/v1/runs/{run}/events/stream", "is a stream"),
     ("/api/v1/graphs/{graph}/output", "is a stream"),
+    ("/api/v1/runs/{run}/journal/recording", "is what `scenario record` makes files of"),
     ("/api/v1/runs/{run}/trajectories/export", "is lines of JSON, which `trajectories export` writes to a file"),
 ];
 
@@ -152,6 +154,7 @@ fn rows(run: &str, approval: &str, task: &str, commit: &str) -> Vec<Row> {
         row("/api/v1/runs/{run}/report", &of_run("/report?format=json"), &["report", run]),
         list("/api/v1/runs/{run}/features", &of_run("/features"), &["features", run]),
         list("/api/v1/runs/{run}/journal", &of_run("/journal"), &["journal", run]),
+        row("/api/v1/runs/{run}/at", &of_run("/at?point=feature:one"), &["journal", run, "--at", "feature:one"]),
         row(
             "/api/v1/runs/{run}/journal/entries",
             &of_run(&format!("/journal/entries?invocation={invocation}")),

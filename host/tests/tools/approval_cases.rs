@@ -85,6 +85,7 @@ fn by_rule(case: &Value) -> Held {
         effect: EffectClass::Acts,
         runs_commands,
         heard: Vec::new(),
+        repeats: false,
         at_ms: 1,
         standing: ApprovalStatus::Open,
     };

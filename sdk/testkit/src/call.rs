@@ -391,6 +391,8 @@ struct JudgeInput {
 struct SubjectInput {
     instruction: String,
     output: Value,
+    /// The output as it is, whose JSON has a layout of its own.
+    output_text: Option<String>,
     evidence: Vec<EvidenceInput>,
 }
 
@@ -404,7 +406,8 @@ struct EvidenceInput {
 impl From<SubjectInput> for Subject {
     fn from(input: SubjectInput) -> Self {
         let evidence = input.evidence.into_iter().map(|one| (one.name, one.content)).collect();
-        Self { instruction: input.instruction, output: input.output.to_string(), evidence }
+        let output = input.output_text.unwrap_or_else(|| input.output.to_string());
+        Self { instruction: input.instruction, output, evidence }
     }
 }
 
@@ -535,6 +538,8 @@ fn results(inputs: Vec<ResultInput>) -> Vec<StepResult> {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct OutcomeInput {
     output: Value,
+    /// The output as it is, whose JSON has a layout of its own.
+    output_text: Option<String>,
     summary: String,
     confidence: Option<f64>,
     unknowns: Vec<String>,
@@ -542,8 +547,9 @@ pub(crate) struct OutcomeInput {
 
 impl From<OutcomeInput> for Outcome {
     fn from(input: OutcomeInput) -> Self {
-        let OutcomeInput { output, summary, confidence, unknowns } = input;
-        Self { output: output.to_string(), summary, confidence, unknowns }
+        let OutcomeInput { output, output_text, summary, confidence, unknowns } = input;
+        let output = output_text.unwrap_or_else(|| output.to_string());
+        Self { output, summary, confidence, unknowns }
     }
 }
 

@@ -21,6 +21,9 @@ pub struct Made {
     pub summary: String,
     /// The digest of all the arguments.
     pub arguments: Digest,
+    /// The arguments for people. A request to a model is its difference from the one before it in the same
+    /// conversation.
+    pub in_full: Value,
     /// Fuel used up to this call.
     pub fuel_used: u64,
     /// The answer as JSON; none when the call was ended instead.
@@ -189,6 +192,11 @@ impl Done {
             Ending::Stopped(error) => json!({ "stopped": { "by": stopped_by(error), "text": error.to_string() } }),
         }
     }
+}
+
+/// An error in one line.
+pub(crate) fn refusal_line(refusal: &Refusal) -> String {
+    format!("{}: {}", refusal.case, refusal.text)
 }
 
 /// The kind of an end, in one word.

@@ -26,13 +26,18 @@
 //! # }
 //! ```
 
+mod arguments;
 mod call;
 mod clock;
+mod cut;
+mod difference;
 mod done;
 mod error;
 mod graphs;
 mod journal;
 mod kit;
+mod recorded;
+mod recording;
 mod scenario;
 mod scene;
 mod script;
@@ -42,10 +47,15 @@ mod store;
 
 pub use call::{Call, EXPORTS, exports_of};
 pub use clock::HandClock;
+pub use cut::JournalCut;
 pub use done::{Done, Ending, Made, Refusal};
 pub use error::KitError;
 pub use kit::Kit;
-pub use scenario::{Scenario, ScenarioOutcome, run_scenarios, run_scenarios_named};
-pub use scene::Scene;
+pub use recorded::RecordedTable;
+pub use recording::{RecordedEnd, ScenarioRecordedCall, ScenarioRecording};
+pub use scenario::{
+    Scenario, ScenarioFolder, ScenarioOutcome, ScenarioPlugin, run_scenario_folders, run_scenarios, scenario_folders,
+};
+pub use scene::{ResumedCall, Scene};
 pub use script::Script;
 pub use store::{MemoryStore, ProcessStore};

@@ -5,9 +5,11 @@
 
 use crate::call::{Call, exports_of};
 use crate::clock::HandClock;
-use crate::done::Done;
+use crate::cut::{Cutting, JournalCut};
+use crate::done::{Done, Ending};
 use crate::error::KitError;
-use crate::journal::Listening;
+use crate::journal::{JournalStores, Listening, ListeningSetup};
+use crate::recorded::RecordedPart;
 use crate::script::Script;
 use crate::scripted::Scripted;
 use crate::shown;
@@ -19,12 +21,14 @@ use longhaul_core::grant::{DirectoryGrant, Grants, HostPattern};
 use longhaul_core::journal::{Began, Journal, JournalError};
 use longhaul_core::memory::Embedded;
 use longhaul_core::model::ModelRequest;
-use longhaul_core::store::Store;
+use longhaul_core::store::{Batch, Store};
 use longhaul_core::tool::ToolError;
 use longhaul_core::{Clock as _, Digest, InvocationId, Limits};
 use longhaul_engine::{CallError, Called, Cancel, Inspection, MemorySpace, Plugin, Role, ToolAttempt};
+use longhaul_journal::AskedCalls;
 use longhaul_store::{RedbStore, StoreOptions};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -46,6 +50,16 @@ pub struct Scene {
     directories: Vec<DirectoryGrant>,
     hosts: Vec<HostPattern>,
     seed: [u8; 32],
+    recorded: Option<RecordedPart>,
+}
+
+/// A call that was cut and resumed to its end.
+#[derive(Debug)]
+pub struct ResumedCall {
+    /// The end of the resumed call, with all its calls of imports, those from the journal included.
+    pub done: Done,
+    /// Entries whose answers were kept at the cut and whose effects were executed again. There should be none.
+    pub repeated: Vec<u32>,
 }
 
 impl Scene {
@@ -63,6 +77,7 @@ impl Scene {
             settings: json!({}),
             directories: Vec::new(),
             hosts: Vec::new(),
+            recorded: None,
         }
     }
 
@@ -119,6 +134,18 @@ impl Scene {
     #[must_use]
     pub fn with_seed(self, seed: [u8; 32]) -> Self {
         Self { seed, ..self }
+    }
+
+    /// Takes recorded answers, with the seed, the grants and the rules of contexts that they were given by.
+    #[must_use]
+    pub(crate) fn recorded(self, recorded: RecordedPart) -> Self {
+        let seed = recorded.table.seed.map_or(self.seed, |seed| *seed.as_bytes());
+        Self { seed, recorded: Some(recorded), ..self }
+    }
+
+    /// The digest of the plugin's component.
+    pub(crate) fn component(&self) -> Digest {
+        self.plugin.digest()
     }
 
     /// Makes the store empty and the script's answers unused.
@@ -200,16 +227,62 @@ impl Scene {
             let plugin = self.plugin.name().to_owned();
             return Err(KitError::WrongExport { plugin, role: self.role().name(), export: export.to_owned(), exports });
         }
-        let start = Instant::now();
-        let journal = match self.role().is_pure().then(|| self.journal(export)).transpose() {
-            Ok(journal) => journal.map(Arc::new),
-            Err(error) => return Ok(not_started(export, CallError::Journal(error))),
+        Ok(self.call_over(call, cancel, &Arc::new(MemoryStore::new()), None).await.0)
+    }
+
+    /// Calls an export, cuts its journal as a kill would, and resumes the call from what is left; see [`JournalCut`].
+    /// None when there is no such cut: the plugin has no journal, the call ended before it, or other calls of one list
+    /// were under way.
+    ///
+    /// # Errors
+    /// As [`Scene::call`], and [`KitError::Store`].
+    pub async fn call_cut(&self, call: Call, cut: JournalCut) -> Result<Option<ResumedCall>, KitError> {
+        let (journal, cancel) = (Arc::new(MemoryStore::new()), Cancel::default());
+        let (_, first) = self.call_over(call.clone(), &cancel, &journal, Some(cut)).await;
+        let Some(made) = first.and_then(|first| first.take_cut()) else { return Ok(None) };
+        let kept: BTreeSet<u32> = self.answered(&journal);
+        let resume = Self { scripted: made.world(), ..self.clone() };
+        let (done, resumed) = resume.call_over(call.clone(), &cancel, &journal, None).await;
+        let mut executed = resumed.map(|resumed| resumed.executed()).unwrap_or_default();
+        let Ending::Stopped(CallError::Parked(question)) = &done.ending else {
+            return Ok(Some(ResumedCall { done, repeated: kept.intersection(&executed).copied().collect() }));
         };
-        let setup = self.setup(journal.clone().map(|journal| journal as Arc<dyn Journal>));
+        let (truth, world) = made.truth();
+        let told = longhaul_journal::resolution(&*journal, &self.invocation(), question.entry, &truth);
+        if let Ok(told) = told {
+            journal.commit(Batch { ops: vec![told] }).await?;
+        }
+        let resume = Self { scripted: world, ..self.clone() };
+        let (done, resumed) = resume.call_over(call, &cancel, &journal, None).await;
+        executed.extend(resumed.map(|resumed| resumed.executed()).unwrap_or_default());
+        Ok(Some(ResumedCall { done, repeated: kept.intersection(&executed).copied().collect() }))
+    }
+
+    /// The entries whose answers a journal holds.
+    fn answered(&self, journal: &MemoryStore) -> BTreeSet<u32> {
+        let entries = longhaul_journal::entries(journal, &self.invocation(), 0, usize::MAX).unwrap_or_default();
+        entries.into_iter().filter(|(_, entry)| entry.answered.is_some()).map(|(number, _)| number).collect()
+    }
+
+    /// Calls an export over a journal; none is returned for a plugin without one.
+    async fn call_over(
+        &self,
+        call: Call,
+        cancel: &Cancel,
+        store: &Arc<MemoryStore>,
+        cut: Option<JournalCut>,
+    ) -> (Done, Option<Arc<Listening>>) {
+        let (start, export) = (Instant::now(), call.export());
+        let asked = Arc::new(AskedCalls::default());
+        let journal = match self.role().is_pure().then(|| self.journal(export, store, cut, &asked)).transpose() {
+            Ok(journal) => journal.map(Arc::new),
+            Err(error) => return (not_started(export, CallError::Journal(error)), None),
+        };
+        let setup = self.setup(journal.clone().map(|journal| journal as Arc<dyn Journal>), asked);
         let mut done = self.perform(call.with_settings(&self.settings), setup, cancel).await;
         done.wall = start.elapsed();
-        done.calls = journal.map(|journal| journal.made()).unwrap_or_default();
-        Ok(done)
+        done.calls = journal.as_ref().map(|journal| journal.made()).unwrap_or_default();
+        (done, journal)
     }
 
     async fn perform(&self, call: Call, setup: InvocationSetup, cancel: &Cancel) -> Done {
@@ -274,7 +347,13 @@ impl Scene {
         MemorySpace { namespace, settings: &self.settings }
     }
 
-    fn journal(&self, export: &str) -> Result<Listening, JournalError> {
+    fn journal(
+        &self,
+        export: &str,
+        store: &Arc<MemoryStore>,
+        cut: Option<JournalCut>,
+        asked: &Arc<AskedCalls>,
+    ) -> Result<Listening, JournalError> {
         let began = Began {
             plugin: self.plugin.name().to_owned(),
             table: self.table(),
@@ -283,11 +362,18 @@ impl Scene {
             input: Digest::of(b""),
             seed: self.seed,
             fingerprint: self.fingerprint.clone(),
-            context: Some(self.pinned_context()),
+            context: self.pinned_context(),
             told: None,
             at_ms: self.clock.now_ms(),
         };
-        Listening::begin(self.invocation(), began, Arc::clone(&self.clock), Arc::clone(&self.store), &self.limits)
+        let setup = ListeningSetup {
+            clock: Arc::clone(&self.clock),
+            stores: JournalStores { journal: Arc::clone(store), kept: Arc::clone(&self.store) },
+            asked: Arc::clone(asked),
+            recorded: self.recorded.as_ref(),
+            cutting: Cutting::new(cut, self.scripted.clone()),
+        };
+        Listening::begin(self.invocation(), began, &self.limits, setup)
     }
 
     /// The same for every call: what belongs to one run is there in its next invocation.
@@ -295,7 +381,7 @@ impl Scene {
         InvocationId::from_text(format!("r-{PROJECT}/{}", self.plugin.name()))
     }
 
-    fn setup(&self, journal: Option<Arc<dyn Journal>>) -> InvocationSetup {
+    fn setup(&self, journal: Option<Arc<dyn Journal>>, asked: Arc<AskedCalls>) -> InvocationSetup {
         let plugin = self.table();
         let scripted = Arc::new(self.scripted.clone());
         let script = self.scripted.script();
@@ -315,44 +401,62 @@ impl Scene {
                 store: Arc::clone(&self.store),
                 memory: Arc::new(Embedded::new(Arc::clone(&self.store), self.clock.clone())),
                 clock: self.clock.clone(),
-                watch: scripted.clone(),
+                watch: asked,
                 exchange: (!script.http.is_empty()).then_some(scripted as Arc<dyn Exchange>),
             },
             journal,
             seed: self.seed,
-            context: self.role().is_pure().then(|| self.pinned_context()),
+            context: self.pinned_context().filter(|_| self.role().is_pure()),
             console: None,
             placeholders: Arc::default(),
             told: None,
         }
     }
 
-    fn pinned_context(&self) -> PinnedContext {
+    /// The rules that trim conversations; none: never.
+    fn pinned_context(&self) -> Option<PinnedContext> {
+        if let Some(recorded) = &self.recorded {
+            return recorded.table.context.clone();
+        }
         let script = self.scripted.script();
         let windows = script.model_names.iter().map(|name| (name.clone(), script.context_tokens_max));
-        PinnedContext::new(self.context.clone(), windows)
+        Some(PinnedContext::new(self.context.clone(), windows))
     }
 
     fn table(&self) -> String {
         format!("{}s.{}", self.role().name(), self.plugin.name())
     }
 
-    /// Grants everything that is scripted.
+    /// Grants everything that is scripted, and what was granted when it was recorded.
     fn grants(&self, table: String) -> Grants {
         let script = self.scripted.script();
-        let mut agents: Vec<String> = script.agents.iter().map(|answer| answer.agent.clone()).collect();
+        let recorded = self.recorded.as_ref().map(|part| &part.table);
+        let agents = script.agents.iter().map(|answer| &answer.agent);
+        let mut agents = granted(agents.chain(recorded.into_iter().flat_map(|table| &table.agents)));
         agents.sort_unstable();
-        agents.dedup();
+        let tools = script.tools.iter().map(|tool| &tool.id);
+        let tools = granted(recorded.into_iter().flat_map(|table| &table.tools).chain(tools));
         let acts = !self.role().is_pure();
         Grants {
             table,
             directories: if acts { self.directories.clone() } else { Vec::new() },
             hosts: if acts { self.hosts.iter().cloned().chain(script.http_hosts()).collect() } else { Vec::new() },
-            tools: script.tools.iter().map(|tool| tool.id.clone()).collect(),
+            tools,
             agents,
             models: script.model_names.clone(),
         }
     }
+}
+
+/// Each name once, at its first place.
+fn granted<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut granted: Vec<String> = Vec::new();
+    for name in names {
+        if !granted.contains(name) {
+            granted.push(name.clone());
+        }
+    }
+    granted
 }
 
 /// 32 bytes of a number.

@@ -3,7 +3,7 @@
 use crate::script::{Answer, HttpAnswer, ModelAnswer, Script, ScriptedCheck, ScriptedFunction};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use longhaul_capabilities::{Exchange, Models, Watch};
+use longhaul_capabilities::{Exchange, Models};
 use longhaul_core::event::WorkUsage;
 use longhaul_core::memory::Trust;
 use longhaul_core::model::{
@@ -30,7 +30,7 @@ struct Inner {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     /// Uses of each answer, by the list that it is in and its place there.
     given: HashMap<(String, usize), u32>,
@@ -41,6 +41,11 @@ struct State {
 impl Scripted {
     pub(crate) fn new(script: Script) -> Self {
         Self(Arc::new(Inner { script, state: Mutex::default() }))
+    }
+
+    /// A script of its own, as far used up as this one.
+    pub(crate) fn fork(&self) -> Self {
+        Self(Arc::new(Inner { script: self.0.script.clone(), state: Mutex::new(self.state().clone()) }))
     }
 
     pub(crate) fn script(&self) -> &Script {
@@ -122,10 +127,6 @@ fn unanswered(text: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(text.to_owned()));
     *response.status_mut() = StatusCode::BAD_GATEWAY;
     response
-}
-
-impl Watch for Scripted {
-    fn heard(&self, _invocation: &InvocationId, _text: &str) {}
 }
 
 #[async_trait::async_trait]

@@ -34,12 +34,26 @@ pub(crate) fn planned<T>(
     show: impl FnOnce(T) -> Value,
 ) -> Done {
     let mut done = done(export, called, show);
-    if let Ending::Refused(refusal) = &mut done.ending
-        && refusal.case == "blocked"
-    {
-        refusal.case = "unclear".to_owned();
+    if let Ending::Refused(refusal) = &mut done.ending {
+        name_question(refusal);
     }
     done
+}
+
+/// The error of a role, which another call returned.
+pub(crate) fn refused(error: &RoleError, is_planner: bool) -> Refusal {
+    let mut refusal = refusal(error);
+    if is_planner {
+        name_question(&mut refusal);
+    }
+    refusal
+}
+
+/// Gives a planner's question the name of its case.
+fn name_question(refusal: &mut Refusal) {
+    if refusal.case == "blocked" {
+        refusal.case = "unclear".to_owned();
+    }
 }
 
 /// Errors are enums that hold one thing each, which serde writes as `{CASE: THING}`.

@@ -14,8 +14,12 @@
 //! | `runs.rs` | runs, questions and reverts |
 //! | `run_lists.rs` | pages and numbers of runs |
 //! | `commits.rs` | the changes of a commit |
+//! | `comparison.rs` | runs beside each other |
 //! | `features.rs` | features of runs, and proposals for them |
+//! | `forks.rs` | runs that go on from a point of another one |
 //! | `journal.rs` | journals, replays and events |
+//! | `points.rs` | points in the past of a run, and the run at one |
+//! | `rehearsals.rs` | rehearsals of runs on other bytes, and moves to them |
 //! | `approvals.rs` | what people are asked about calls of tools |
 //! | `decisions.rs` | the decisions of a project |
 //! | `checkpoints.rs` | runs as they stand |
@@ -34,15 +38,19 @@ pub mod approvals;
 pub mod checkpoints;
 pub mod checks;
 pub mod commits;
+pub mod comparison;
 pub mod decisions;
 pub mod features;
+pub mod forks;
 pub mod graph_output;
 pub mod graphs;
 pub mod journal;
 pub mod memory;
 pub mod operations;
 pub mod paths;
+pub mod points;
 pub mod projects;
+pub mod rehearsals;
 pub mod resources;
 pub mod run_lists;
 pub mod runs;

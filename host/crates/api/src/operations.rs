@@ -26,25 +26,29 @@ use crate::checkpoints::{
     SaveCheckpoint, ShowCheckpoint, ShowSaved, TakeOverRun,
 };
 use crate::commits::ShowCommit;
+use crate::comparison::{CompareRuns, RunComparison};
 use crate::decisions::{JudgeDecision, ListDecisions, ShowDecision};
 use crate::features::{
     AcceptProposal, AddFeature, DropFeature, EditFeature, KeptWork, ListProposals, RecheckFeatures, RecheckOutcome,
     RejectProposal, ShowKept,
 };
+use crate::forks::{ForkOutcome, ForkRun};
 use crate::graph_output::{GraphOutputPage, ReadGraphOutput};
 use crate::graphs::{
     AddSteps, CreateGraph, DiagnoseStep, DrawGraph, ExportGraph, GraphPage, ListGraphs, ListSteps, OperateGraph,
     PatchStep, RemoveGraph, RunGraph, ShowGraph, ShowHistory,
 };
 use crate::journal::{
-    InvocationEntries, InvocationList, ListCarried, ListEntries, ListEvents, ListInvocations, ReplayInvocations,
-    ReplayOutcome,
+    InvocationEntries, InvocationList, ListCarried, ListEntries, ListEvents, ListInvocations, RecordInvocation,
+    RecordedInvocation, ReplayInvocations, ReplayOutcome,
 };
 use crate::memory::{ForgetMemory, ListMemory, MemoryItem, PromoteMemory, SearchMemory, ShowMemory};
+use crate::points::{RunAtPoint, ShowPoint};
 use crate::projects::{
     AcceptMcp, AcceptedMcp, CheckProject, CreateProject, CreatedProject, DescribeMcp, ListProjects, McpTools,
     ProjectCheck, ProjectList,
 };
+use crate::rehearsals::{MoveRun, MovedRun, RehearsalReport, RehearseRuns};
 use crate::resources::{ChildEnd, EndChild, ListSamples, MetricsText, ReadMetrics, ReadResources, ResourcesView};
 use crate::run_lists::{CountRuns, ListInterrupted, ListRunPage, RunCounts, RunPage};
 use crate::runs::{
@@ -555,12 +559,18 @@ operations! {
         fn answer_run(AnswerRun) -> AffectedRun, Repeat, run Run(run);
         /// Withdraw the answer to a question about an effect, as long as no work used it.
         fn take_back_answer(TakeBackAnswer) -> AffectedRun, Repeat, run Run(run);
+        /// Make a run that goes on from a point of another one, or tell what it would share and repeat.
+        fn fork_run(ForkRun) -> ForkOutcome, Once, paths ForkRun::paths;
         /// Go back to an earlier commit of a run that no process works on.
         fn revert_run(RevertRun) -> RevertOutcome, Repeat, run Run(run);
+        /// Move a run that no process works on to other bytes of a plugin.
+        fn move_run(MoveRun) -> MovedRun, Repeat, run Run(run);
         /// The commits of a run, the newest first.
         fn commit_log(ListCommits) -> CommitLog, Repeat, run Run(run);
         /// The files that a commit of a run changed, with their changed lines.
         fn commit_diff(ShowCommit) -> CommitDiff, Repeat, run Run(run);
+        /// Compare runs step by step, with their features, verdicts, files, costs and times.
+        fn compare_runs(CompareRuns) -> RunComparison, Repeat, run Run(run);
     }
 }
 
@@ -593,10 +603,16 @@ operations! {
         fn invocations(ListInvocations) -> InvocationList, Look;
         /// The entries of one invocation.
         fn journal_entries(ListEntries) -> InvocationEntries, Look;
+        /// The calls of an invocation with their arguments and answers, for a test. It is replayed to learn them.
+        fn record_invocation(RecordInvocation) -> RecordedInvocation, Repeat;
         /// Run finished invocations again from their journals, and compare the results.
         fn replay(ReplayInvocations) -> ReplayOutcome, Repeat, paths ReplayInvocations::paths;
+        /// Replay runs, also those that have not ended, on other bytes, settings or this version, and compare.
+        fn rehearse_runs(RehearseRuns) -> RehearsalReport, Repeat, paths RehearseRuns::paths;
         /// A page of the events of a run.
         fn events(ListEvents) -> Vec<RunEvent>, Look;
+        /// A run as it was at a point of its past.
+        fn run_at_point(ShowPoint) -> RunAtPoint, Look;
         /// The plugin and the table of `longhaul.toml` that carried out each invocation of a run.
         fn carried_invocations(ListCarried) -> Vec<CarriedInvocation>, Repeat;
     }

@@ -58,6 +58,7 @@ mod tests {
     use crate::graphs::{DiagnoseStep, ModelChoice};
     use crate::journal::ReplayInvocations;
     use crate::operations::OperationCall;
+    use crate::rehearsals::RehearseRuns;
     use crate::runs::{BeginRun, RunRef, ShowRun};
     use crate::upkeep::WriteBackup;
     use longhaul_models::set::ModelOptions;
@@ -89,6 +90,8 @@ mod tests {
         assert_eq!(listed(&ShowRun { run: RunRef::Named("r-1".to_owned()) }), Vec::<String>::new());
         let replay = ReplayInvocations { run: newest(), invocation: None, with: Some(file.clone()) };
         assert_eq!(listed(&replay), ["/project", "/file"]);
+        let (directory, with) = (Some(project.clone()), Some(file.clone()));
+        assert_eq!(listed(&RehearseRuns { directory, with, ..RehearseRuns::default() }), ["/project", "/file"]);
         let model = Some(ModelChoice { directory: project.clone(), model: None });
         let (name, step, token) = ("g".to_owned(), None, String::new());
         assert_eq!(listed(&DiagnoseStep { name, step, model, token }), ["/project"]);

@@ -368,6 +368,24 @@ pub struct RunSummary {
     /// The cap on its cost, in millionths of a US dollar. None: there is none.
     #[serde(default)]
     pub budget_microdollars: Option<u64>,
+    /// The run that it was forked from. None: it is no fork.
+    #[serde(default)]
+    pub forked_from: Option<RunId>,
+}
+
+/// The origin of a run that is a fork.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForkOrigin {
+    /// The other run.
+    pub parent: RunId,
+    /// The point, as it was named.
+    pub at: String,
+    /// The number of the last event before the point.
+    pub event: u64,
+    /// The time of the point, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// The usage of the other run up to the point, which does not count for the fork.
+    pub inherited: WorkUsage,
 }
 
 /// A run with its details.
@@ -378,6 +396,9 @@ pub struct Status {
     pub summary: RunSummary,
     /// The branch that it commits to. Empty for an ask.
     pub branch: String,
+    /// Its origin, if it is a fork.
+    #[serde(default)]
+    pub fork: Option<ForkOrigin>,
     /// The question or task of an ask. None: it is no ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,

@@ -15,10 +15,12 @@
 //! | `wire/changes.rs` | the changes of a run: diffs and merges |
 //! | `wire/checkpoints.rs` | checkpoints, saved snapshots and imported runs |
 //! | `wire/commits.rs` | the changes of one commit |
+//! | `wire/comparison.rs` | runs beside each other |
 //! | `wire/doctor.rs` | the fitness of the machine for runs |
 //! | `wire/events.rs` | pages of events |
 //! | `wire/exports.rs` | files that an import reads again |
 //! | `wire/features.rs` | features and plans |
+//! | `wire/forks.rs` | forks of runs |
 //! | `wire/graphs.rs` | graphs of steps of code |
 //! | `wire/journal.rs` | invocations, journal entries and replays |
 //! | `wire/knowledge.rs` | decisions, memory, proposals and trajectories |
@@ -27,6 +29,7 @@
 //! | `wire/onboarding.rs` | the installed skill, and the demo of `onboard` |
 //! | `wire/packages.rs` | locked packages of Python |
 //! | `wire/plugins.rs` | plugins: lists, builds and installations; inspections, checks and calls of one |
+//! | `wire/points.rs` | runs at points of their past |
 //! | `wire/projects.rs` | identities and checks of projects, and outcomes of prompts |
 //! | `wire/prompts.rs` | guesses about prompts |
 //! | `wire/resources.rs` | resource use of the machine |
@@ -43,10 +46,12 @@ pub mod approvals;
 pub mod changes;
 pub mod checkpoints;
 pub mod commits;
+pub mod comparison;
 pub mod doctor;
 pub mod events;
 pub mod exports;
 pub mod features;
+pub mod forks;
 pub mod graphs;
 pub mod journal;
 pub mod knowledge;
@@ -55,6 +60,7 @@ pub mod models;
 pub mod onboarding;
 pub mod packages;
 pub mod plugins;
+pub mod points;
 pub mod projects;
 pub mod prompts;
 pub mod resources;

@@ -96,6 +96,9 @@ pub struct Approval {
     /// The sources of untrusted text in the agent's context, if that is the reason for the question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<String>,
+    /// True when the run that this one was forked from made the same call after the point of the fork.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeats: bool,
     /// The time of the question, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
     /// The status.

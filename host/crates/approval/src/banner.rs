@@ -21,11 +21,12 @@ pub fn question(approval: &Approval) -> String {
     match approval.asks {
         ApprovalKind::Question => format!("{agent} asks: {}", cut(&visible(&asked(approval)), 300)),
         ApprovalKind::Call => format!(
-            "{agent} wants to call `{}.{}` {}{} (approval {})",
+            "{agent} wants to call `{}.{}` {}{}{} (approval {})",
             visible(&approval.subject.tool),
             visible(&approval.subject.function),
             cut(&visible(&approval.subject.arguments), 160),
             after_hearing(approval),
+            if approval.repeats { " as the run did that it was forked from" } else { "" },
             approval.id
         ),
         ApprovalKind::Change => {
@@ -56,6 +57,9 @@ pub fn banner(approval: &Approval) -> String {
         for (name, value) in shown(&subject.arguments) {
             line("argument", &format!("{name} = {value}"));
         }
+    }
+    if approval.repeats {
+        line("repeats", "a call that the run which this one was forked from made later; it happens a second time");
     }
     for source in &approval.heard {
         line("heard", &format!("untrusted words from {}", cut(&visible(source), 300)));

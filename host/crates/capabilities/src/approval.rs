@@ -6,14 +6,22 @@
 
 use crate::ctx::Ctx;
 use crate::stop::Stop;
-use longhaul_core::Digest;
 use longhaul_core::approval::{CallDecision, ENTRY, Intent, Undecided};
 use longhaul_core::journal::{EffectClass, EffectQuestion, EntryHandle, JournalError};
+use longhaul_core::store::Batch;
 use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutput};
+use longhaul_core::{Denial, Digest};
 use std::sync::Arc;
 
-/// The answer of a call that is not made; none when it is to be made.
-pub(crate) type Settled = Option<Result<ToolOutput, ToolError>>;
+/// What comes of one call of a batch.
+pub(crate) enum Settled {
+    /// It is made without a decision.
+    Free,
+    /// It is made, as was decided.
+    Allowed,
+    /// It is not made, and this is its answer.
+    Answered(Result<ToolOutput, ToolError>),
+}
 
 /// A call whose approval is still open.
 struct Waiting {
@@ -80,14 +88,7 @@ impl Ctx {
 
     async fn weigh(&mut self, call: &ToolCall, infos: &[ToolInfo], look: Look) -> Result<Weighed, Stop> {
         let Some(function) = self.gated(call, infos) else { return Ok(Weighed::Free) };
-        let intent = Intent {
-            invocation: self.invocation.clone(),
-            entry: 0,
-            call: call.clone(),
-            effect: function.effect,
-            reads: function.says_it_reads(),
-            heard: self.untrusted.iter().cloned().collect(),
-        };
+        let intent = self.intent(call, function);
         let bytes = serde_json::to_vec(call).map_err(|error| Stop::Broken(error.to_string()))?;
         let passes = match (self.journal()?.upcoming(), look) {
             // The recorded decision holds: an entry of another call shows that this one has no decision here.
@@ -116,7 +117,8 @@ impl Ctx {
 
     async fn settle(&mut self, weighed: Weighed, corrected: bool) -> Result<Settled, Stop> {
         let decision = match weighed {
-            Weighed::Free => return Ok(corrected.then_some(CallDecision::Stopped).as_ref().and_then(refused)),
+            Weighed::Free if corrected => CallDecision::Stopped,
+            Weighed::Free => return Ok(Settled::Free),
             Weighed::Decided(decision) => decision,
             Weighed::Waits(waiting) if corrected => {
                 let taken_back = self.services.approvals.withdraw(&waiting.intent);
@@ -129,9 +131,45 @@ impl Ctx {
             decision => decision,
         };
         Ok(match &decision {
-            CallDecision::Replied(text) => Some(Ok(reply(text))),
-            other => refused(other),
+            CallDecision::Replied(text) => Settled::Answered(Ok(reply(text))),
+            other => other.refusal().map_or(Settled::Allowed, |error| Settled::Answered(Err(error))),
         })
+    }
+
+    /// The refusal of a call of a fork that nobody decided about, though the other run made it after the point. The
+    /// journal had a call of the same batch when the batch was weighed, so that a question had no place in front of it.
+    /// The refusal is a decision in the journal, so a later attempt finds it.
+    pub(crate) async fn undecided_repeat(&mut self, call: &ToolCall) -> Result<Option<ToolError>, Stop> {
+        let bytes = serde_json::to_vec(call).map_err(|error| Stop::Broken(error.to_string()))?;
+        let is_refused = match self.journal()?.upcoming() {
+            Some((name, arguments)) => name == ENTRY && arguments == Digest::of(&bytes),
+            None => self.is_repeated(call),
+        };
+        if !is_refused {
+            return Ok(None);
+        }
+        let decision = match self.ask_repeatable(ENTRY, call.summary(), call, EffectClass::ReadOnly).await? {
+            Ok(decision) => decision,
+            Err(handle) => self.answer_with(handle, undecided(call), Batch::new()).await?,
+        };
+        Ok(CallDecision::refusal(&decision))
+    }
+
+    fn is_repeated(&self, call: &ToolCall) -> bool {
+        let infos = self.tool_infos.as_deref().unwrap_or_default();
+        let function = self.gated(call, infos);
+        function.is_some_and(|function| self.services.approvals.is_repeated(&self.intent(call, function)))
+    }
+
+    fn intent(&self, call: &ToolCall, function: &FunctionInfo) -> Intent {
+        Intent {
+            invocation: self.invocation.clone(),
+            entry: 0,
+            call: call.clone(),
+            effect: function.effect,
+            reads: function.says_it_reads(),
+            heard: self.untrusted.iter().cloned().collect(),
+        }
     }
 
     /// The function of a call that goes through the gate. A call that is not granted, or unknown, is refused later.
@@ -148,11 +186,21 @@ fn is_corrected(weighed: &[Weighed]) -> bool {
     weighed.iter().any(|one| matches!(one, Weighed::Decided(CallDecision::Corrected(_))))
 }
 
-fn refused(decision: &CallDecision) -> Settled {
-    decision.refusal().map(Err)
+/// The decision about a call that the other run made, where nobody could be asked.
+fn undecided(ToolCall { tool, function, .. }: &ToolCall) -> CallDecision {
+    CallDecision::Denied(Denial {
+        reason: format!(
+            "the run that this one was forked from made the call `{tool}.{function}`, and in the middle of a list of \
+             calls nobody can be asked about it"
+        ),
+        fix: "make the call again".to_owned(),
+    })
 }
 
 /// A person's answer, as the output of the tool that asked.
 fn reply(text: &str) -> ToolOutput {
     ToolOutput { output: serde_json::json!({ "answer": text }).to_string(), truncated: false }
 }
+
+#[cfg(test)]
+mod tests;

@@ -180,6 +180,7 @@ impl Ctx {
             Err(error) => return Ok(Err(error)),
         };
         let (digest, summary) = (request.digest(), summary(&request));
+        self.services.watch.requested(asking.at, &request);
         // The model that the guest named, not the one it got: a refusal stays the answer even after its cause is
         // corrected.
         let arguments = (asking.at, &options.model, digest);

@@ -40,6 +40,7 @@ impl Ctx {
         self.check_calls()?;
         // Checked before the announcement: an announced effect is one that may have happened.
         self.may_go_on()?;
+        self.services.watch.called(name, &bytes);
         let call = NewCall { name, summary, arguments: Digest::of(&bytes), class, fuel_used: self.fuel_used };
         let next = self.journal()?.ask(call).await?;
         self.clock.entry_was_answered();

@@ -1,5 +1,6 @@
 //! Calls the granted tools. A whole call of a tool is one entry of the caller's journal.
 
+use crate::approval::Settled;
 use crate::conversation::CALL;
 use crate::ctx::Ctx;
 use crate::gate::JournalReply;
@@ -109,7 +110,12 @@ impl Ctx {
         let mut pending = Vec::with_capacity(calls.len());
         self.set_cleared(true);
         for (call, settled) in calls.into_iter().zip(settled) {
-            pending.push(match settled {
+            let answer = match settled {
+                Settled::Answered(answer) => Some(answer),
+                Settled::Allowed => None,
+                Settled::Free => self.undecided_repeat(&call).await?.map(Err),
+            };
+            pending.push(match answer {
                 None => {
                     self.services.approvals.leaves(&call);
                     self.announce(call).await?

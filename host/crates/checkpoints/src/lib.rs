@@ -24,5 +24,5 @@ mod snapshot_store;
 
 pub use positions::{CheckpointKey, list, newest_of};
 pub use shared::{RunShareFactory, SharedServer, of_record};
-pub use snapshot::{Snapshot, digests, removal, restore, take};
+pub use snapshot::{Snapshot, digests, removal, restore, rows_of_run, take};
 pub use snapshot_store::SnapshotStore;

@@ -25,7 +25,7 @@ use longhaul_security::signing::{self, Signed, SigningKey};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use restoring::{removal, restore};
+pub use restoring::{removal, restore, rows_of_run};
 pub use taking::{digests, take};
 
 /// The version of the format. It grows when an older reader could misread a newer snapshot.
@@ -284,8 +284,9 @@ fn disowned(rows: TableRows, snapshot: &Snapshot) -> fault::Result<TableRows> {
         if table == Table::States && key == record::archived_key(run) {
             continue;
         }
-        // The trees are those of the snapshot, whatever a store had of others.
-        if table == Table::States && record::is_carried(run, key.as_bytes()) {
+        // The trees are those of the snapshot, whatever a store had of others, and its forks stayed there.
+        let is_of_there = record::is_carried(run, key.as_bytes()) || record::is_of_forks(run, key.as_bytes());
+        if table == Table::States && is_of_there {
             continue;
         }
         owned.push((table, key, value));
@@ -308,6 +309,13 @@ fn is_run_name(run: &RunId) -> bool {
         .is_some_and(|rest| !rest.is_empty() && rest.len() <= DIGITS && rest.bytes().all(is_plain))
 }
 
+/// True for the branch of a run of the project, and for one that a fork gets by itself.
+fn is_own_branch(record: &RunRecord) -> bool {
+    let rest = record.branch.strip_prefix(&format!("longhaul/{}", record.project));
+    let number = |rest: &str| rest.strip_prefix("-fork-").and_then(|number| number.parse::<u32>().ok());
+    rest.is_some_and(|rest| rest.is_empty() || number(rest).is_some())
+}
+
 /// The record of the run.
 fn record_of(snapshot: &Snapshot) -> fault::Result<RunRecord> {
     if !is_run_name(&snapshot.run) {
@@ -321,8 +329,8 @@ fn record_of(snapshot: &Snapshot) -> fault::Result<RunRecord> {
     let record: RunRecord =
         serde_json::from_slice(&BASE64.decode(&row.value).or_invalid(|| DAMAGED)?).or_invalid(|| DAMAGED)?;
     // An ask has no branch; another value would move a branch that is not its own.
-    let branch = if record.ask.is_some() { String::new() } else { format!("longhaul/{}", record.project) };
-    if record.run != snapshot.run || record.project != snapshot.project || record.branch != branch {
+    let has_own_branch = if record.ask.is_some() { record.branch.is_empty() } else { is_own_branch(&record) };
+    if record.run != snapshot.run || record.project != snapshot.project || !has_own_branch {
         let said = [record.run.as_str(), &record.project, &record.branch].map(|said| printable(said, SAID_BYTES_MAX));
         bail!(
             "the checkpoint says that it is of run {}, and its record says something else (run {}, project `{}`, branch \

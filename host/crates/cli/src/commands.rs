@@ -5,11 +5,13 @@
 
 use super::arguments::{FormArg, ModelArgs, RunArg};
 use super::{
-    agent, answer, approvals, ask, audit, backup, check, checkpoint, conform, decisions, diff, do_prompt, doctor, exec,
-    features, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin, project, ps, report, revert, runs,
-    runtimes, schedule, schema, secrets, serve, skill, store, token, trajectories, trust,
+    agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, crashtest, decisions, diff,
+    do_prompt, doctor, exec, features, fork, gc, graph, log, mcp, memory, merge, models, onboard, packages, plugin,
+    project, ps, rehearse, report, revert, runs, runtimes, scenario, schedule, schema, secrets, serve, skill, store,
+    token, trajectories, trust,
 };
 use clap::Subcommand;
+use longhaul_api::points::Point;
 use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
@@ -103,6 +105,9 @@ pub(super) enum Command {
     /// Reset a run to one of its earlier commits: its branch, its tree and the status of its features. Later commits
     /// stay reachable.
     Revert(revert::RevertArgs),
+    /// Make a run that goes on from a point of another one, and shares what that run was answered until then. Nothing
+    /// that had ended is done again, and the other run stays as it is.
+    Fork(fork::ForkArgs),
     /// List the commits of a run, newest first, or show one of them with its changes.
     Log(log::LogArgs),
     /// Show the changes of a run, or of one of its features.
@@ -157,7 +162,9 @@ pub(super) enum Command {
     Metrics,
     /// Report a run: features, commits, usage by agent, caps, and events in order of time.
     Report(report::ReportArgs),
-    /// List the invocations of a run, or show the journal of one.
+    /// Compare runs step by step: the first difference, answers, files, verdicts, cost and time.
+    Compare(compare::CompareArgs),
+    /// List the invocations of a run, show the journal of one, or show the run as it was at a point of its past.
     Journal {
         #[command(flatten)]
         run: RunArg,
@@ -167,6 +174,10 @@ pub(super) enum Command {
         /// Show entries after this number.
         #[arg(long, default_value_t = 0)]
         after: u32,
+        /// Show the run as it was at a point: entry:N or entry:KEY:N of an invocation, step:N of its agents,
+        /// feature:ID, commit:HEX, time:2026-11-22T01:00:00Z, or event:N.
+        #[arg(long, value_name = "POINT", conflicts_with_all = ["invocation", "after"])]
+        at: Option<Point>,
     },
     /// Replay finished invocations from their journals without executing any effect, and compare the results.
     Replay {
@@ -179,6 +190,12 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE")]
         with: Option<PathBuf>,
     },
+    /// Replay runs on other bytes of a plugin, other settings or this version of the program, also while they go on.
+    /// Nothing is executed. Says of each run that it reaches its end, differs at an entry, or cannot be told.
+    Rehearse(rehearse::RehearseArgs),
+    /// Move a run that no process works on to other bytes of a plugin, after a rehearsal. What has begun ends on the
+    /// old ones where the rehearsal differs.
+    Move(rehearse::MoveArgs),
     /// List and change the features of a run, also while it is worked on.
     Features {
         #[command(flatten)]
@@ -247,6 +264,11 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: plugin::PluginCommand,
     },
+    /// Make tests of plugins from recorded runs.
+    Scenario {
+        #[command(subcommand)]
+        command: scenario::ScenarioCommand,
+    },
     /// Print the JSON Schema of a configuration file, for editors: longhaul.toml, server.toml, resources.toml or
     /// plugin.toml.
     Schema(schema::SchemaArgs),
@@ -281,6 +303,12 @@ pub(super) enum Command {
     },
     /// Test a component against the rules of the contract: one line a rule, PASS, FAIL or SKIP with the reason.
     Conform(conform::ConformArgs),
+    /// Kill a run of the project at every durable point that it reaches, resume it, and compare its end with that of a
+    /// run that was not killed.
+    ///
+    /// Runs in copies, on a recording of the models, with a stand-in for every host: nothing is sent, and neither the
+    /// checkout nor the data directory is changed. Exit code 1: a kill was not survived.
+    Crashtest(crashtest::CrashtestArgs),
     /// List and test the configured models, and fetch a small local model.
     Models {
         #[command(subcommand)]

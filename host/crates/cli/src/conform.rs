@@ -27,6 +27,10 @@ pub struct ConformArgs {
     /// Also write the findings to this file, as JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Also cut the journal of each good call at every entry, before and after its answer, as a kill would, and resume
+    /// the call: the result, the calls and the fuel have to be the same, and no finished effect may happen again.
+    #[arg(long)]
+    crash: bool,
 }
 
 /// The fields of a manifest that only this command reads.
@@ -66,7 +70,7 @@ pub async fn run(context: &Context, args: ConformArgs) -> fault::Result<Exit> {
     let manifest = manifest_of(&path, &bytes, args.manifest.as_deref())?;
     let role = longhaul_conform::examine(&name, &bytes).1.map(|looked| looked.role);
     let judged = plugin::judge_manifest(manifest.as_ref(), role);
-    let subject = subject(&name, bytes, manifest.as_ref())?;
+    let subject = ConformSubject { crash: args.crash, ..subject(&name, bytes, manifest.as_ref())? };
     let mut report = conform(&plugin::kit()?, subject).await;
     report.findings.push(RuleFinding { rule: "manifest", judged });
     plugin::show_findings(context, &report)?;

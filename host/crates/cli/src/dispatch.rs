@@ -8,10 +8,10 @@ use super::exit::Exit;
 use super::follow::StartRequest;
 use super::order::print_done;
 use super::{
-    agent, answer, approvals, ask, audit, backup, check, checkpoint, conform, decisions, detect, diff, do_prompt,
-    doctor, exec, features, follow, gc, grant_args, graph, log, mcp, memory, merge, models, onboard, owner, packages,
-    plugin, project, ps, report, revert, runs, runtimes, schedule, schema, secrets, show, skill, store, token,
-    trajectories, trust, workers,
+    agent, answer, approvals, ask, audit, backup, check, checkpoint, compare, conform, crashtest, decisions, detect,
+    diff, do_prompt, doctor, exec, features, follow, fork, gc, grant_args, graph, log, mcp, memory, merge, models,
+    onboard, owner, packages, plugin, project, ps, rehearse, report, revert, runs, runtimes, scenario, schedule,
+    schema, secrets, show, skill, store, token, trajectories, trust, workers,
 };
 use longhaul_api::operations::RunOperations as _;
 use longhaul_api::runs::{AbandonRun, BeginRun, PauseRun, ResumeRun};
@@ -51,6 +51,7 @@ pub(super) async fn run(command: Command, context: &Context) -> fault::Result<Ex
             follow::start(context, StartRequest::Resume(ResumeRun { run, retry_failing, sessions }), form).await
         }
         Command::Revert(args) => revert::run(context, args).await,
+        Command::Fork(args) => fork::run(context, args).await,
         Command::Log(args) => log::run(context, args).await,
         Command::Diff(args) => diff::run(context, args).await,
         Command::Merge(args) => merge::run(context, args).await,
@@ -74,10 +75,14 @@ pub(super) async fn run(command: Command, context: &Context) -> fault::Result<Ex
         Command::Workers => workers::run(context).await,
         Command::Metrics => show::metrics(context).await,
         Command::Report(args) => report::run(context, args).await,
-        Command::Journal { run, invocation, after } => {
+        Command::Compare(args) => compare::run(context, args).await,
+        Command::Journal { run, at: Some(point), .. } => show::journal_at(context, context.which(run), point).await,
+        Command::Journal { run, invocation, after, at: None } => {
             show::journal(context, context.which(run), invocation, after).await
         }
         Command::Replay { run, invocation, with } => show::replay(context, context.which(run), invocation, with).await,
+        Command::Rehearse(args) => rehearse::rehearse(context, args).await,
+        Command::Move(args) => rehearse::move_run(context, args).await,
         Command::Features { run, proposals: true, command: None, .. } => {
             features::proposals::list(context, context.which(run)).await
         }
@@ -97,7 +102,9 @@ pub(super) async fn run(command: Command, context: &Context) -> fault::Result<Ex
         Command::Memory { command } => memory::run(context, command).await,
         Command::Trajectories { command } => trajectories::run(context, command).await,
         Command::Plugin { command } => plugin::run(context, command).await,
+        Command::Scenario { command } => scenario::run(context, command).await,
         Command::Conform(args) => conform::run(context, args).await,
+        Command::Crashtest(args) => crashtest::run(context, args).await,
         Command::Serve(args) => owner::serve::run(context, args).await,
         Command::Token { command } => token::run(context, command).await,
         Command::Mcp(args) => mcp::run(context, args).await,

@@ -139,13 +139,16 @@ pub trait RunningScheduler: Send {
 
 /// Waits as long as this process works on runs that no other terminal follows, then hands over.
 pub async fn stay(client: Client) {
-    let mut told = Vec::new();
+    let (mut told, mut seen) = (Vec::new(), Vec::new());
     loop {
         let alone = client.unfollowed();
         if alone.is_empty() {
             break;
         }
-        if told != alone {
+        // A run that has just ended is at work for another moment.
+        if alone != seen {
+            seen = alone;
+        } else if told != alone {
             let runs = named(&client, &alone).await;
             errln!("this process stays: it works on {runs}, which no other terminal follows; Ctrl-C hands over");
             told = alone;

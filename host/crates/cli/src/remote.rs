@@ -93,6 +93,7 @@ fn work_here(command: &Command) -> Option<&'static str> {
         Command::Skill { .. } => Some("skill"),
         Command::Secrets { .. } => Some("secrets"),
         Command::Conform(_) => Some("conform"),
+        Command::Crashtest(_) => Some("crashtest"),
         Command::Models { .. } => Some("models"),
         Command::Exec(_) => Some("exec"),
         Command::Doctor(_) => Some("doctor"),
@@ -122,8 +123,12 @@ fn work_here(command: &Command) -> Option<&'static str> {
         | Command::Workers
         | Command::Metrics
         | Command::Report(_)
+        | Command::Fork(_)
+        | Command::Compare(_)
         | Command::Journal { .. }
         | Command::Replay { .. }
+        | Command::Rehearse(_)
+        | Command::Move(_)
         | Command::Features { .. }
         | Command::Decisions { .. }
         | Command::Checkpoint { .. }
@@ -134,6 +139,7 @@ fn work_here(command: &Command) -> Option<&'static str> {
         | Command::Schedule { .. }
         | Command::Memory { .. }
         | Command::Trajectories { .. }
+        | Command::Scenario { .. }
         | Command::Token { .. } => None,
     }
 }

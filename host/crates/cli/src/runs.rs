@@ -63,9 +63,10 @@ async fn list(context: &Context, archived: bool) -> fault::Result<Exit> {
     if listed.is_empty() {
         outln!("{}", nothing(has_none, archived));
     }
-    for RunSummary { run, project, directory, status, passing, active, queue_place, .. } in listed {
+    for RunSummary { run, project, directory, status, passing, active, queue_place, forked_from, .. } in listed {
+        let forked = forked_from.map(|parent| format!("  forked from {parent}")).unwrap_or_default();
         outln!(
-            "{run}  {:<11} {}/{}  {project}  {}",
+            "{run}  {:<11} {}/{}  {project}  {}{forked}",
             word_of(status, active, queue_place),
             passing.0,
             passing.1,

@@ -6,18 +6,20 @@ use super::exit::Exit;
 use super::order::print_json;
 use longhaul_api::journal::{InvocationEntries, ListCarried, ListEntries, ListInvocations, ReplayInvocations};
 use longhaul_api::operations::{JournalOperations as _, ResourceOperations as _, RunOperations as _};
+use longhaul_api::points::{LaneAtPoint, Point, RunAtPoint, ShowPoint};
 use longhaul_api::resources::ReadMetrics;
 use longhaul_api::runs::ShowRun;
 use longhaul_api::runs::{RunRef, RunSummary, Status};
 use longhaul_api::wire::Page;
 use longhaul_api::wire::journal::{Entries, Invocation, Replays};
+use longhaul_api::wire::points::RunAtPointView;
 use longhaul_api::wire::runs::RunDetails;
 use longhaul_core::fault;
 use longhaul_core::journal::{Finished, JournalEntry};
 use longhaul_core::text::printable;
 use longhaul_core::work::FeatureStatus;
 use longhaul_harness::RunStatus;
-use longhaul_harness::state::BlockedBy;
+use longhaul_harness::state::{BlockedBy, count};
 use longhaul_report::messages;
 use std::path::PathBuf;
 
@@ -45,6 +47,10 @@ fn print_status(status: &Status) {
     let branch = if status.branch.is_empty() { String::new() } else { format!("branch {}, ", status.branch) };
     outln!("  {branch}{}", messages::used_words(&status.resource_usage));
     outln!("  {}", messages::ledger_words(&status.ledger));
+    if let Some(fork) = &status.fork {
+        let inherited = messages::used_words(&fork.inherited);
+        outln!("  forked from {} at {}; inherited, and not counted here: {inherited}", fork.parent, fork.at);
+    }
     if let Some(at_ms) = archived_ms {
         outln!("  archived {}; take it back with: longhaul runs unarchive {run}", messages::moment(*at_ms));
     }
@@ -114,6 +120,39 @@ fn print_entries(invocation: &str, entries: &[(u32, JournalEntry)], finished: Op
     match finished {
         Some(finished) => outln!("  end  {} fuel", messages::short_number(finished.fuel_used)),
         None => outln!("  not finished"),
+    }
+}
+
+/// `longhaul journal --at`.
+pub async fn journal_at(context: &Context, run: RunRef, point: Point) -> fault::Result<Exit> {
+    let shown = context.run_at_point(ShowPoint { run, point }).await?;
+    match context.json {
+        true => print_json(&RunAtPointView::from(shown))?,
+        false => print_point(&shown),
+    }
+    Ok(Exit::Done)
+}
+
+fn print_point(shown: &RunAtPoint) {
+    let RunAtPoint { run, point, event, at_ms, status, features, lanes, questions, usage, commit } = shown;
+    let passing = count(features, FeatureStatus::Passing);
+    let kept = features.len() - count(features, FeatureStatus::Dropped);
+    let what = if commit.is_none() { "tasks are answered" } else { "features pass" };
+    let word = word_of(*status, true, None);
+    outln!("run {run} at {point}: {word}, {passing} of {kept} {what}");
+    outln!("  event {event}, {} UTC", messages::moment(*at_ms));
+    if let Some(commit) = commit {
+        outln!("  commit {}", messages::short(commit));
+    }
+    outln!("  {}, {}", messages::counted(usage.tokens(), "token"), usage.cost_text());
+    for LaneAtPoint { invocation, entries, waiting_for, .. } in lanes {
+        let waits = waiting_for.as_ref().map(|why| format!(", held back: {why}")).unwrap_or_default();
+        outln!("  in flight: {invocation}, {} answered{waits}", messages::count(*entries as usize, "entry"));
+    }
+    questions.iter().for_each(|question| outln!("  open question: {question}"));
+    for feature in features {
+        let why = if feature.why.is_empty() { String::new() } else { format!(": {}", feature.why) };
+        outln!("  {:<12} {}{why}", feature_word(feature.status), feature.spec.id);
     }
 }
 

@@ -63,11 +63,13 @@ impl Config {
 
     /// True when a tool may change the tree of a run or of an ask.
     pub fn changes_trees(&self) -> bool {
-        let writes = |part: &PluginConfig| {
-            let is_granted = |directory: &DirectoryConfig| directory.is_tree() && directory.access == Access::Write;
-            TREE_TOOLS.contains(&part.plugin.as_str()) || part.directories.iter().any(is_granted)
-        };
-        self.tools.values().any(writes)
+        self.tools.values().any(writes_tree)
+    }
+
+    /// True when this tool may change the tree of a run. An MCP server may, and so may a tool that is not there any
+    /// more.
+    pub fn may_change_tree(&self, tool: &str) -> bool {
+        self.tools.get(tool).is_none_or(writes_tree)
     }
 
     /// Steps of a part between two checkpoints.
@@ -112,6 +114,12 @@ impl Config {
         let ignored = self.agents.iter().filter(|(_, part)| part.confidence_from_llm == Some(false));
         ignored.map(|(name, _)| name.clone()).collect()
     }
+}
+
+/// True for a tool that is granted the tree for writing, or that works there by itself.
+fn writes_tree(part: &PluginConfig) -> bool {
+    let is_granted = |directory: &DirectoryConfig| directory.is_tree() && directory.access == Access::Write;
+    TREE_TOOLS.contains(&part.plugin.as_str()) || part.directories.iter().any(is_granted)
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ impl Config {
     pub(crate) fn faults(&self) -> Vec<(String, String)> {
         let mut found = Found::default();
         found.at("project.name", self.check_name());
+        self.check_project_caps(&mut found);
         found.at("agents", self.check_agents());
         found.at("ask", self.check_ask());
         found.at("run.contract_by", self.check_contract());
@@ -52,7 +53,7 @@ impl Config {
         for (table, part) in self.parts() {
             self.check_part(&table, part, &mut found);
         }
-        found.at("run.limits.cost_microdollars_max", self.check_cost_caps());
+        self.check_cost_caps(&mut found);
         for (name, check) in &self.checks {
             found.at(&format!("checks.{name}"), check.validate(name).map_err(Into::into));
         }
@@ -66,6 +67,22 @@ impl Config {
             bail!("[project] name `{name}`: take 1 to 64 letters, digits, `-` and `_`");
         }
         Ok(())
+    }
+
+    /// A cap of zero would let nothing ever begin.
+    fn check_project_caps(&self, found: &mut Found) {
+        let caps = &self.project;
+        for (name, max) in [
+            ("cost_microdollars_per_day_max", caps.cost_microdollars_per_day_max),
+            ("tokens_per_day_max", caps.tokens_per_day_max),
+            ("runs_at_once_max", caps.runs_at_once_max.map(u64::from)),
+        ] {
+            if max == Some(0) {
+                let remedy = "write 1 or more, or remove it";
+                let text = format!("[project] {name} is 0, so that no run could do anything; {remedy}");
+                found.at(&format!("project.{name}"), Err(Fault::invalid(text)));
+            }
+        }
     }
 
     fn check_agents(&self) -> fault::Result<()> {
@@ -97,13 +114,23 @@ impl Config {
     }
 
     /// A cap on money that cannot be enforced is worse than none.
-    fn check_cost_caps(&self) -> fault::Result<()> {
+    fn check_cost_caps(&self, found: &mut Found) {
         let name = "cost_microdollars_max";
         let table = match self.run.limits.cost_microdollars_max {
-            Some(_) => "[run.limits]",
-            None if self.ask.limits.contains_key(name) => "[ask.limits]",
-            None => return Ok(()),
+            Some(_) => Some("[run.limits]"),
+            None => self.ask.limits.contains_key(name).then_some("[ask.limits]"),
         };
+        if let Some(table) = table {
+            found.at("run.limits.cost_microdollars_max", self.check_prices(table, name));
+        }
+        if self.project.cost_microdollars_per_day_max.is_some() {
+            let name = "cost_microdollars_per_day_max";
+            found.at("project.cost_microdollars_per_day_max", self.check_prices("[project]", name));
+        }
+    }
+
+    /// The cap of this name is there, and so must be the price of every model.
+    fn check_prices(&self, table: &str, name: &str) -> fault::Result<()> {
         let used = self.used_models();
         if let Some(model) = longhaul_models::config::without_prices(&self.models, &used).first() {
             bail!(
@@ -254,12 +281,15 @@ mod tests {
     }
 
     #[test]
-    fn a_run_names_labels_and_a_priority_or_has_the_usual_ones() {
+    fn a_run_names_labels_a_priority_and_a_history_or_has_the_usual_ones() {
         let run = |more: &str| Config::parse(&format!("{SMALL}{more}")).expect(more).run;
         assert_eq!((run("").labels_needed(), run("").priority()), (&[][..], 4));
         let named = run("[run]\nlabels_needed = [\"gpu\", \"eu\"]\npriority = 9\nneeds = { memory_mb = 1.0 }");
         assert_eq!((named.labels_needed(), named.priority()), (&["gpu".to_owned(), "eu".to_owned()][..], 9));
         assert_eq!(run("[run]\npriority = 0").priority(), 0);
+        assert!(!run("").tree_history && run("[run]\ntree_history = true").tree_history);
+        let other = "line 6: [run] invalid type: string \"yes\", expected a boolean";
+        check("[run]\ntree_history = \"yes\"", other);
         check("[run]\nlabels_needed = [\"GPU\"]", "line 6: [run] labels_needed has `GPU`; a label has 1 to 63 of a-z");
         check("[run]\nlabels_needed = [\"a\", \"a\"]", "line 6: [run] labels_needed has `a` twice; keep one");
         let many = (0..33).map(|number| format!("\"l{number}\"")).collect::<Vec<_>>().join(", ");
@@ -270,6 +300,27 @@ mod tests {
         check("[run]\npriority = -1", "line 6: [run] invalid value: integer `-1`, expected u8");
         check("[run]\npriority = \"high\"", "line 6: [run] invalid type: string \"high\", expected u8");
         check("[run]\nneeds = [\"gpu\"]", "line 6: [run] ");
+    }
+
+    #[test]
+    fn caps_of_a_project_are_one_or_more_and_none_by_default() {
+        let start = "[project]\nname = \"p\"\n";
+        let parse = |caps: &str| Config::parse(&format!("{start}{caps}\n[agents.code]\nplugin = \"react\""));
+        let none = parse("").expect("no caps").project;
+        let caps =
+            |of: &crate::ProjectConfig| (of.cost_microdollars_per_day_max, of.tokens_per_day_max, of.runs_at_once_max);
+        assert_eq!(caps(&none), (None, None, None));
+        let all = "cost_microdollars_per_day_max = 1\ntokens_per_day_max = 5_000_000\nruns_at_once_max = 2";
+        assert_eq!(caps(&parse(all).expect(all).project), (Some(1), Some(5_000_000), Some(2)));
+        for name in ["cost_microdollars_per_day_max", "tokens_per_day_max", "runs_at_once_max"] {
+            let told = format!("{:#}", parse(&format!("{name} = 0")).expect_err(name));
+            let expected = format!(
+                "line 3: [project] {name} is 0, so that no run could do anything; write 1 or more, or remove it"
+            );
+            assert_eq!(told.lines().count(), 1, "{told}");
+            assert!(told.contains(&expected), "{told}");
+            parse(&format!("{name} = -1")).expect_err(name);
+        }
     }
 
     #[test]
@@ -291,6 +342,13 @@ mod tests {
         for known in [model("mine", prices), model("gpt-5-mini", "")] {
             Config::parse(&format!("{SMALL}{known}{cap}")).expect(&known);
         }
+        let of_day = format!("{SMALL}{}", model("mine", "")).replacen(
+            "name = \"p\"\n",
+            "name = \"p\"\ncost_microdollars_per_day_max = 5\n",
+            1,
+        );
+        let told = format!("{:#}", Config::parse(&of_day).expect_err(&of_day));
+        assert!(told.contains("line 3: [project] cost_microdollars_per_day_max cannot be held"), "{told}");
         // A model that no part asks costs nothing.
         let unused = model("mine", "").replacen("models = [\"m\"]\n", "", 1);
         Config::parse(&format!("{SMALL}{unused}{cap}")).expect("unused");

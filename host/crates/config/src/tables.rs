@@ -104,6 +104,24 @@ pub struct ProjectConfig {
     /// The goal's file, Markdown. Default `GOAL.md`.
     #[serde(default = "default_goal")]
     pub goal: PathBuf,
+    /// Money that all runs of the project may use in a day, asks included, in millionths of a US dollar. Days begin at
+    /// 00:00 UTC. Default none, else at least 1. Checked before each request to a model, on every server that works on
+    /// the project's runs, and each request needs budget for its highest expected cost. Who finds none waits until the
+    /// next day. Calls without a known price count as free. A change takes effect when a run begins its next work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub cost_microdollars_per_day_max: Option<u64>,
+    /// Tokens that all runs of the project may use in a day, input and output. Default none, else at least 1. Checked
+    /// as `cost_microdollars_per_day_max` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub tokens_per_day_max: Option<u64>,
+    /// Runs of the project that work at once, asks included, on all servers together. Default none, else at least 1.
+    /// Further ones wait in the queue. One that waits for a person does not count; nor does one that waits for a
+    /// service, while the server that leads has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub runs_at_once_max: Option<u32>,
 }
 
 /// `[run]`.
@@ -134,6 +152,11 @@ pub struct RunConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 9))]
     pub priority: Option<u8>,
+    /// Keep the files of the run's trees as they were after each call that may have changed them, so that the run can be
+    /// forked at each of these points. Such a call then takes a walk through the tree, and what it changed is stored
+    /// until the run is deleted. A run keeps what it began with. Default false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tree_history: bool,
 }
 
 /// The priority of a run that names none.

@@ -1,5 +1,6 @@
 //! The rules, in the order of the report, and the check of a component.
 
+mod crash;
 mod every;
 mod memory;
 mod pure;
@@ -89,18 +90,23 @@ pub fn rules() -> &'static [ConformRule] {
     RULES
 }
 
-/// Checks a component against every rule.
+/// Checks a component against every rule; where the subject says so, also by cuts of its journals, with the id `crash`.
 pub async fn conform(kit: &Kit, subject: ConformSubject) -> ConformReport {
     let (mut findings, looked) = examine(&subject.name, &subject.bytes);
     let mut report = ConformReport { name: subject.name.clone(), role: None, findings: Vec::new() };
     if let Some(looked) = looked {
         report.role = Some(looked.role.name());
+        let crash = subject.crash;
         match load(kit, subject).await {
             Ok(probe) => {
                 findings
                     .push(RuleFinding { rule: "loads", judged: RuleVerdict::Pass("it compiles and links".to_owned()) });
                 for rule in rules() {
                     findings.push(RuleFinding { rule: rule.id, judged: judge(rule, &probe).await });
+                }
+                if crash {
+                    let judged = crash::survives(&probe).await.unwrap_or_else(RuleVerdict::Fail);
+                    findings.push(RuleFinding { rule: "crash", judged });
                 }
             }
             Err(why) => findings.push(RuleFinding { rule: "loads", judged: RuleVerdict::Fail(why) }),

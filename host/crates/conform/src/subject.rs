@@ -26,6 +26,8 @@ pub struct ConformSubject {
     pub calls: Vec<Call>,
     /// Answers of models, tools, checks and sub-agents to good calls. None: meaningless answers.
     pub script: Option<Script>,
+    /// True when the journals of good calls are cut at each entry and resumed, too.
+    pub crash: bool,
 }
 
 impl ConformSubject {
@@ -42,6 +44,7 @@ impl ConformSubject {
             random: false,
             calls: Vec::new(),
             script: None,
+            crash: false,
         }
     }
 }

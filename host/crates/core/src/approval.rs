@@ -92,6 +92,11 @@ pub trait Approvals: Send + Sync {
         !self.is_free(intent)
     }
 
+    /// True for a call that acts and that the run from which this one was forked made after the point.
+    fn is_repeated(&self, _intent: &Intent) -> bool {
+        false
+    }
+
     /// A call is made: its destination counts as approved from now on.
     fn leaves(&self, _call: &ToolCall) {}
 

@@ -32,4 +32,9 @@ pub trait Capacity: Send + Sync {
 
     /// The most runs that work at once in this process. The others wait in a queue.
     fn runs_max(&self) -> u32;
+
+    /// The number of runs of a project that other servers work on, as far as this one gave them away.
+    fn runs_elsewhere(&self, _project: &str) -> u32 {
+        0
+    }
 }

@@ -84,6 +84,20 @@ pub enum Event {
         /// The number of runs that may work at once.
         runs_max: u32,
     },
+    /// A person moved the run to other bytes of a plugin.
+    PluginMoved {
+        /// The name of the plugin.
+        plugin: String,
+        /// The digest of the bytes that the run had.
+        from: Digest,
+        /// The digest of the bytes that it has now.
+        to: Digest,
+        /// Unfinished invocations that go on with the new bytes, each with the number of its journal's last entry: up
+        /// to it the new bytes answered as the old ones had.
+        proved: BTreeMap<String, u32>,
+        /// Unfinished invocations that end on the bytes that they began with. All that begins later has the new ones.
+        unmoved: Vec<String>,
+    },
     /// The features of the run are known.
     Planned {
         /// The id and the title of each feature.

@@ -88,6 +88,9 @@ pub struct ImportAnswer {
     pub answer: String,
     /// The time of the answer, in milliseconds since 1970-01-01 UTC.
     pub at_ms: u64,
+    /// True when a person wrote it for a fork, in the place of the answer that the call got.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
 }
 
 /// One call of an import.
@@ -253,6 +256,17 @@ pub enum JournalError {
         entry: u32,
         /// The call in the journal.
         recorded: String,
+    },
+    /// A fork is to share entries that are not there, or that are not answered yet.
+    #[error(
+        "entry {entry} of `{invocation}` has no answer, so a fork cannot share it; name an earlier entry of `longhaul \
+         journal {}`", .invocation.run()
+    )]
+    NotAnswered {
+        /// The invocation of the journal.
+        invocation: InvocationId,
+        /// The number of the first such entry.
+        entry: u32,
     },
     /// A replay cannot write.
     #[error("the journal of `{0}` is only being replayed and takes nothing new; resume the run to go on")]

@@ -91,6 +91,8 @@ pub enum LineKind {
     Resumed,
     /// [`Event::RunQueued`].
     Queued,
+    /// [`Event::PluginMoved`].
+    Moved,
     /// [`Event::Dispatched`].
     Dispatch,
     /// [`Event::Planned`].
@@ -245,6 +247,7 @@ kinds! {
     RunStarted "run_started" RunStarted,
     RunResumed "run_resumed" Resumed,
     RunQueued "run_queued" Queued,
+    PluginMoved "plugin_moved" Moved,
     Dispatched "dispatched" Dispatch,
     Planned "planned" Plan,
     Replanned "replanned" Replan,

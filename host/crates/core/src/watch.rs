@@ -26,8 +26,17 @@ pub trait Watch: Send + Sync {
     /// The whole content of a step whose event keeps only its beginning. It comes before the step of that number.
     fn content(&self, _invocation: &InvocationId, _number: u32, _content: StepContent) {}
 
+
     /// A conversation has an update, counted from 0; also when a journal caused it.
     fn said(&self, _conversation: usize, _said: ConversationUpdate<'_>) {}
+
+    /// A conversation, counted from 0, asks a model; also when a journal has the reply. The next call of
+    /// `conversation.complete` is this request.
+    fn requested(&self, _conversation: usize, _request: &ModelRequest) {}
+
+    /// The guest is about to make a call that is an entry of its journal; also where the journal has the answer. The
+    /// arguments are the JSON of which the journal keeps the digest.
+    fn called(&self, _name: &'static str, _arguments: &[u8]) {}
 }
 
 /// The whole content of a step.

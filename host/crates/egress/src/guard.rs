@@ -7,7 +7,7 @@ use crate::address::{self, Checked, Resolve, System};
 use crate::decode::Cleaner;
 use crate::error::EgressError;
 use crate::secret::SecretPlaceholders;
-use crate::tls;
+use crate::{stand_in, tls};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Uri};
 use longhaul_core::Denial;
@@ -186,6 +186,9 @@ impl Guard {
     /// # Errors
     /// The refusal, or that the name has no address.
     pub async fn look_up(&self, url: Url) -> Result<CheckedRoute, EgressError> {
+        if let Some(receiver) = stand_in::receiver() {
+            return Ok(CheckedRoute { url, addresses: vec![receiver] });
+        }
         let host = url.host_str().ok_or(EgressError::BadAddress)?;
         let port = url.port_or_known_default().ok_or(EgressError::BadAddress)?;
         let literal = address::literal(host);
@@ -237,9 +240,24 @@ impl Guard {
         if request.url().origin() != way.url.origin() {
             return Err(EgressError::refused("the request has another destination than the one that was checked"));
         }
-        self.placeholders.fill(&way.url, request.headers_mut())?;
+        match stand_in::receiver() {
+            Some(receiver) => self.turn(way, &mut request, receiver)?,
+            None => self.placeholders.fill(&way.url, request.headers_mut())?,
+        }
         let client = self.client(way)?;
         Ok(client.execute(request).await?)
+    }
+
+    /// Turns a request to the receiver of a crash test, which speaks plain HTTP. Secrets pass their gate as always and
+    /// are not sent: each is for its own host alone.
+    pub(crate) fn turn(
+        &self,
+        way: &CheckedRoute,
+        request: &mut reqwest::Request,
+        receiver: SocketAddr,
+    ) -> Result<(), EgressError> {
+        self.placeholders.fill(&way.url, &mut request.headers().clone())?;
+        stand_in::turn(request, receiver)
     }
 
     /// Redacts the secrets in the head of a response, and returns the processing of its body: none without secrets. A

@@ -7,6 +7,8 @@
 //! gates and redacted in the response before any caller sees it. A program that makes requests of its own, such as a
 //! browser, gets a proxy behind the same gates.
 //!
+//! [`stand_in`] is the receiver of all requests during a crash test.
+//!
 //! [`tls`] is the trust of every HTTP client of the host, also of those that pass no gate, such as the clients of
 //! models; [`server_connection`] is the client of our own servers; [`with_proxy_named`] is for the errors of clients
 //! that use a proxy of the environment.
@@ -23,6 +25,7 @@ mod refused_request;
 mod secret;
 mod secret_value;
 pub mod server_connection;
+pub mod stand_in;
 mod stream_redactor;
 #[cfg(test)]
 mod tests;

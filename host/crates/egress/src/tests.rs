@@ -199,3 +199,29 @@ fn a_redirect_from_https_to_http_is_not_followed() {
     assert!(next("http://a.com/x").err().unwrap().to_string().contains("without TLS"));
     assert!(next("https://b.com/x").is_ok() && next("/y").is_ok());
 }
+
+#[tokio::test]
+async fn a_secret_is_not_sent_to_the_receiver_of_a_crash_test() {
+    let url = "https://93.184.216.34/pay";
+    let key = HeaderSecret {
+        name: "bank".into(),
+        secret: Secret::new("a-real-value").unwrap(),
+        hosts: vec![HostPattern::try_from("https://93.184.216.34".to_owned()).unwrap()],
+        header: http::header::AUTHORIZATION,
+    };
+    let placeholders = Arc::new(SecretPlaceholders::new("tools.pay", vec![key], || [7; 32]));
+    let held = placeholders.placeholder("bank").unwrap().to_owned();
+    let guard = guard(&["https://93.184.216.34"], &[&[]], RequestLimits::default()).with_placeholders(placeholders);
+    let way = guard.look_up(guard.check(&Method::POST, &url.parse().unwrap()).unwrap()).await.unwrap();
+    let receiver = SocketAddr::from(([127, 0, 0, 1], 8_080));
+    let turned = |header: &'static str| {
+        let mut request = reqwest::Request::new(Method::POST, way.url().clone());
+        request.headers_mut().insert(header, held.parse().unwrap());
+        guard.turn(&way, &mut request, receiver).map(|()| request)
+    };
+    let sent = turned("authorization").unwrap();
+    assert_eq!(sent.url().as_str(), "http://127.0.0.1:8080/pay");
+    assert_eq!(sent.headers()["authorization"], held.as_str());
+    // In another header it is refused, as without a receiver.
+    assert!(turned("x-other").is_err());
+}

@@ -354,8 +354,8 @@ pub enum WorkFailure {
     /// A service that the host needed for the invocation is unavailable. The invocation has not ended: the same work
     /// continues from its journal.
     Suspended(Outage),
-    /// A cap of the run leaves no budget for the next effect. The invocation has not ended: the same work continues
-    /// from its journal.
+    /// A cap of the run, or of its project's day, leaves no budget for the next effect. The invocation has not ended:
+    /// the same work continues from its journal.
     Budget(LimitHit),
     /// A provider refuses a request until a person corrects something. The invocation has not ended: the same work
     /// continues from its journal.

@@ -10,9 +10,11 @@
 
 pub mod action;
 pub mod contract;
+pub mod day;
 pub mod decisions;
 pub mod detect;
 mod evidence;
+mod fork;
 pub mod input;
 pub mod limits;
 pub mod plan;

@@ -112,7 +112,7 @@ pub struct Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitFor {
-    /// An unavailable service; until a time.
+    /// An unavailable service, or the next day of a project that used up this one; until a time.
     Outage,
     /// A person, about the work itself, which continues under the same key.
     Work,

@@ -76,6 +76,8 @@ fn seen(invocation: &InvocationId, rows: &[Row]) -> Result<Option<BTreeMap<u64, 
         let (entry, kind) = parse(invocation, key).ok_or_else(|| place.damaged("a key makes no sense"))?;
         match kind {
             Kind::Finished => return Ok(None),
+            // The other journal is not part of it, and here may be one of that name.
+            Kind::Shared => return Err(place.damaged("it shares entries of another journal")),
             Kind::Began | Kind::Prepared(_) | Kind::Resolution(_) => {}
             Kind::Asked(_) => {
                 let asked: ImportCall = At { invocation, entry }.decode(value)?;
@@ -108,7 +110,7 @@ fn refusing(
     }
     let text = serde_json::to_string(&CallDecision::Rejected(Some(NOT_OURS.to_owned())));
     let text = text.map_err(|why| at.damaged(why.to_string()))?;
-    let refused = StoredAnswer { content: Content::Inline(text), at_ms: stored.at_ms };
+    let refused = StoredAnswer { content: Content::Inline(text), ..stored };
     serde_json::to_vec(&refused).map(Some).map_err(|why| at.damaged(why.to_string()))
 }
 
@@ -137,7 +139,7 @@ mod tests {
 
     fn decided(entry: u64, decision: &CallDecision) -> Row {
         let content = Content::Inline(serde_json::to_string(decision).expect("JSON"));
-        let answer = serde_json::to_vec(&StoredAnswer { content, at_ms: 1 }).expect("JSON");
+        let answer = serde_json::to_vec(&StoredAnswer { content, at_ms: 1, edited: false }).expect("JSON");
         (key(&InvocationId::from_text(INVOCATION), entry, Kind::Answered).as_bytes().to_vec(), answer)
     }
 
@@ -212,6 +214,15 @@ mod tests {
         let expected =
             ["1 yes", "1 tools.approve a", "2 no", "2 tools.approve b", "3 no", "3 tools.approve c", "4 tools.call a"];
         check(rows, &expected);
+    }
+
+    #[test]
+    fn a_journal_that_refers_to_another_one_is_refused() {
+        let invocation = InvocationId::from_text(INVOCATION);
+        let shared = br#"{"version":1,"of":"r-2/f-a/1/generate","through":1}"#.to_vec();
+        let rows = vec![(key(&invocation, 0, Kind::Shared).as_bytes().to_vec(), shared), asked(2, CALL, "a")];
+        let refused = disowned(&invocation, rows, &|_| None).unwrap_err();
+        assert!(matches!(refused, JournalError::Damaged { entry: 0, .. }), "{refused}");
     }
 
     #[test]

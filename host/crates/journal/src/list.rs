@@ -4,10 +4,11 @@
 //! read.
 
 use crate::load::Slot;
-use crate::record::{At, FINISHED_AT, Kind, StoredFinish, append, key, parse, rows};
+use crate::record::{At, FINISHED_AT, Kind, StoredFinish, append, key};
+use crate::shared::{self, Segment, invocations, number, records};
 use longhaul_core::InvocationId;
 use longhaul_core::journal::{Began, Finished, JournalEntry, JournalError, Resolution};
-use longhaul_core::store::{Op, Store, Table};
+use longhaul_core::store::{Key, Op, Store, Table};
 use serde::de::IgnoredAny;
 
 /// Errors of a resolution that was not taken.
@@ -77,16 +78,25 @@ pub fn entries(
     after: u32,
     limit: usize,
 ) -> Result<Vec<(u32, JournalEntry)>, JournalError> {
+    let Some(first) = after.checked_add(1) else { return Ok(Vec::new()) };
+    shared::read(store, invocation, |segments| page(store, invocation, segments, first, limit))
+}
+
+fn page(
+    store: &dyn Store,
+    invocation: &InvocationId,
+    segments: &[Segment],
+    first: u32,
+    limit: usize,
+) -> Result<Vec<(u32, JournalEntry)>, JournalError> {
     let mut found: Vec<(u32, Slot)> = Vec::new();
-    for row in rows(store, invocation, u64::from(after) + 1) {
-        let (stored, value) = row?;
-        let at = At { invocation, entry: u64::from(found.last().map_or(after, |(entry, _)| *entry)) };
-        let (entry, kind) = parse(invocation, &stored).ok_or_else(|| at.damaged("a key makes no sense"))?;
-        if entry == FINISHED_AT {
+    for record in records(store, segments, first) {
+        let record = record?;
+        if record.entry == FINISHED_AT {
             break;
         }
-        let at = At { invocation, entry };
-        let entry = u32::try_from(entry).map_err(|_| at.damaged("its number is too large"))?;
+        let at = At { invocation, entry: record.entry };
+        let entry = number(&at)?;
         if found.last().is_none_or(|(last, _)| *last != entry) {
             if found.len() >= limit {
                 break;
@@ -94,7 +104,7 @@ pub fn entries(
             found.push((entry, Slot::default()));
         }
         if let Some((_, slot)) = found.last_mut() {
-            slot.take(&at, kind, &value)?;
+            slot.take(&at, record.kind, &record.value)?;
         }
     }
     let whole = found.into_iter().map(|(entry, slot)| Ok(listed(store, invocation, entry, slot)?.map(|e| (entry, e))));
@@ -109,22 +119,33 @@ const DELEGATION: &str = "delegate.run";
 /// # Errors
 /// [`JournalError::Store`] or [`JournalError::Damaged`].
 pub fn children(store: &dyn Store, invocation: &InvocationId) -> Result<Vec<InvocationId>, JournalError> {
-    let mut found = Vec::new();
-    for row in rows(store, invocation, 1) {
-        let (stored, value) = row?;
-        let at = At { invocation, entry: 0 };
-        let (entry, kind) = parse(invocation, &stored).ok_or_else(|| at.damaged("a key makes no sense"))?;
-        if !matches!(kind, Kind::Asked(_)) {
-            continue;
+    shared::read(store, invocation, |segments| {
+        let mut found = Vec::new();
+        for record in records(store, segments, 1) {
+            let record = record?;
+            if !matches!(record.kind, Kind::Asked(_)) {
+                continue;
+            }
+            let at = At { invocation, entry: record.entry };
+            let asked: longhaul_core::journal::ImportCall = at.decode(&record.value)?;
+            let child = invocation.child(number(&at)?);
+            if asked.name == DELEGATION && found.last() != Some(&child) && began(store, &child)?.is_some() {
+                found.push(child);
+            }
         }
-        let at = At { invocation, entry };
-        let asked: longhaul_core::journal::ImportCall = at.decode(&value)?;
-        let child = invocation.child(u32::try_from(entry).map_err(|_| at.damaged("its number is too large"))?);
-        if asked.name == DELEGATION && found.last() != Some(&child) && began(store, &child)?.is_some() {
-            found.push(child);
-        }
-    }
-    Ok(found)
+        Ok(found)
+    })
+}
+
+/// The invocations with a journal that work for this one: those that it started, those that these started, and so on.
+///
+/// They are found by their names: the call of one that is at work, or that a kill cut off, need not be in the journal
+/// of its caller. By their names, callers come before what they called.
+///
+/// # Errors
+/// [`JournalError::Store`].
+pub fn delegations(store: &dyn Store, invocation: &InvocationId) -> Result<Vec<InvocationId>, JournalError> {
+    invocations(store, &Key::from_bytes(format!("{invocation}#").into_bytes()))
 }
 
 /// The change that stores the resolution of an effect with an unknown outcome, by a person or the operator's policy.

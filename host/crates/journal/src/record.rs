@@ -2,11 +2,13 @@
 //!
 //! All is in [`Table::Journal`]. A key is the invocation's text, the number of the entry, the kind of the record and,
 //! where an effect may be started more than once, the attempt. So nothing is ever rewritten: a new attempt, an answer
-//! or a resolution is a record of its own. Only a resolution that nothing has acted on can be withdrawn.
+//! or a resolution is a record of its own. Only a resolution that nothing has acted on can be withdrawn, and only
+//! `shared` is replaced, where the journal that it names is deleted (see `hand_over.rs`).
 //!
 //! | entry | kind | attempt | value (JSON) |
 //! |---|---|---|---|
 //! | 0 | `began` | | [`Began`] |
+//! | 0 | `shared` | | `SharedBeginning` of `shared.rs`, where another journal holds the first entries |
 //! | n | `asked` | yes | [`ImportCall`], without `prepared` |
 //! | n | `prepared` | yes | text |
 //! | n | `resolution` | yes, of the attempt that it concerns | [`Resolution`] |
@@ -33,6 +35,7 @@ pub(crate) const FINISHED_AT: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Began,
+    Shared,
     Asked(u32),
     Prepared(u32),
     Resolution(u32),
@@ -45,6 +48,9 @@ pub(crate) enum Kind {
 pub(crate) struct StoredAnswer {
     pub(crate) content: Content,
     pub(crate) at_ms: u64,
+    /// True when a person wrote it for a fork, in the place of the answer that the call got.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) edited: bool,
 }
 
 /// A stored end; see [`Finished`].
@@ -99,7 +105,7 @@ impl Content {
 impl StoredAnswer {
     /// The answer with its text.
     pub(crate) fn read(self, store: &dyn Store, at: &At<'_>) -> Result<ImportAnswer, JournalError> {
-        Ok(ImportAnswer { answer: self.content.read(store, at)?, at_ms: self.at_ms })
+        Ok(ImportAnswer { answer: self.content.read(store, at)?, at_ms: self.at_ms, edited: self.edited })
     }
 }
 
@@ -151,6 +157,7 @@ pub(crate) fn key(invocation: &InvocationId, entry: u64, kind: Kind) -> Key {
     let key = prefix(invocation).number(entry);
     match kind {
         Kind::Began => key.and("began"),
+        Kind::Shared => key.and("shared"),
         Kind::Asked(attempt) => key.and("asked").number(attempt.into()),
         Kind::Prepared(attempt) => key.and("prepared").number(attempt.into()),
         Kind::Resolution(attempt) => key.and("resolution").number(attempt.into()),
@@ -168,6 +175,7 @@ pub(crate) fn parse(invocation: &InvocationId, stored: &[u8]) -> Option<(u64, Ki
     let attempt = || u32::try_from(u64::from_be_bytes(tail.try_into().ok()?)).ok();
     let kind = match (name, tail.len()) {
         (b"began", 0) => Kind::Began,
+        (b"shared", 0) => Kind::Shared,
         (b"answered", 0) => Kind::Answered,
         (b"finished", 0) => Kind::Finished,
         (b"asked", 8) => Kind::Asked(attempt()?),
@@ -201,7 +209,7 @@ pub(crate) fn bytes_of(op: &Op) -> u64 {
     }
 }
 
-/// Rows of the journal that start with `prefix`, read by the page so that no read stays open.
+/// The rows that an invocation has itself, from an entry on, read by the page so that no read stays open.
 pub(crate) fn rows<'a>(
     store: &'a dyn Store,
     invocation: &InvocationId,
@@ -254,7 +262,8 @@ impl Iterator for Rows<'_> {
     }
 }
 
-fn encode(record: &impl Serialize) -> Vec<u8> {
+/// The bytes of a record.
+pub(crate) fn encode(record: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(record).expect("records are made of text, numbers and lists, which JSON always holds")
 }
 
@@ -267,6 +276,7 @@ mod tests {
         let invocation = InvocationId::from_text("r-1/f1/1/generate#7");
         let kinds = [
             Kind::Began,
+            Kind::Shared,
             Kind::Asked(1),
             Kind::Prepared(2),
             Kind::Resolution(u32::MAX),

@@ -535,7 +535,8 @@ impl Inner {
         let open = open.ok_or_else(|| self.not_waiting(handle))?;
         let at_ms = clock.now_ms();
         let (content, blob) = Content::of(answer);
-        let record = append(&self.invocation, handle.entry.into(), Kind::Answered, &StoredAnswer { content, at_ms });
+        let answer = StoredAnswer { content, at_ms, edited: false };
+        let record = append(&self.invocation, handle.entry.into(), Kind::Answered, &answer);
         let ops = blob.into_iter().chain([record]);
         let ops: Vec<Op> = ops.collect();
         let within = check_bytes(state.bytes.saturating_add(ops.iter().map(bytes_of).sum()), &self.limits);

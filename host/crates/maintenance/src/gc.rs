@@ -34,10 +34,11 @@ pub fn old_runs(store: &dyn Store, now_ms: u64, active: &[RunId], older_ms: u64)
     Ok(old)
 }
 
-/// The newest run of each project that has a branch.
+/// The newest run of each project on its own branch. A fork has another one, and no run follows it there.
 fn newest(all: &[StoredRun]) -> BTreeSet<RunId> {
     let mut newest: std::collections::BTreeMap<&Path, (u64, &RunId)> = std::collections::BTreeMap::new();
-    for StoredRun { record, .. } in all.iter().filter(|stored| stored.record.ask.is_none()) {
+    let is_of_project = |stored: &&StoredRun| stored.record.branch == format!("longhaul/{}", stored.record.project);
+    for StoredRun { record, .. } in all.iter().filter(is_of_project) {
         let this = (record.created_ms, &record.run);
         let known = newest.entry(&record.directory).or_insert(this);
         *known = (*known).max(this);
@@ -45,15 +46,15 @@ fn newest(all: &[StoredRun]) -> BTreeSet<RunId> {
     newest.into_values().map(|(_, run)| run.clone()).collect()
 }
 
-/// Removes a run with its trees; returns its rows, and the bytes of its trees.
+/// Removes a run with its trees; returns its rows, and the bytes of its trees. Forks get the entries that they share.
 pub async fn remove_run(home: &Home, store: &dyn Store, run: &RunId, dry_run: bool) -> fault::Result<(usize, u64)> {
-    let batch = longhaul_checkpoints::removal(store, run)?;
-    let rows = batch.ops.len();
+    let rows = longhaul_checkpoints::rows_of_run(store, run)?.ops.len();
     let trees = trees_of(home, |name| name.split('.').next() == Some(run.as_str()));
     let bytes = trees.iter().map(|tree| bytes_below(tree)).sum();
     if !dry_run {
         // The rows first: the next sweep removes a tree without a run.
-        store.commit(batch).await?;
+        record::hand_over(store, run).await?;
+        store.commit(longhaul_checkpoints::removal(store, run)?).await?;
         trees.iter().for_each(|tree| remove(tree));
     }
     Ok((rows, bytes))
@@ -124,6 +125,70 @@ pub fn shrink(directory: &Path, bytes_max: u64, dry_run: bool) -> (usize, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_core::event::{Event, RunEvent};
+    use longhaul_core::store::{Batch, Table};
+    use longhaul_harness::RunState;
+    use longhaul_testkit::MemoryStore;
+
+    /// A run with so many states, of which each has its goal; the last event of each is its number.
+    async fn states(store: &MemoryStore, run: &RunId, goals: u64) {
+        for number in 1..=goals {
+            let state = RunState { goal: goal(number), ..RunState::new() };
+            let events = [RunEvent { run: run.clone(), number, at_ms: number, event: Event::Paused }];
+            let mut batch = record::put_state(store, Batch::new(), run, &state, &events).unwrap();
+            record::put_events(&mut batch, run, &events).unwrap();
+            store.commit(batch).await.unwrap();
+        }
+    }
+
+    fn goal(number: u64) -> String {
+        format!("goal {number} ").repeat(1_000)
+    }
+
+    /// A copy without the content that nothing names, as a store deletes it.
+    async fn collected(store: &MemoryStore) -> MemoryStore {
+        let (copy, mut batch, mut texts) = (MemoryStore::new(), Batch::new(), Vec::new());
+        for table in Table::ALL {
+            for (key, value) in store.rows(table) {
+                texts.extend([key.clone(), value.clone()]);
+                batch = batch.put(table, longhaul_core::store::Key::from_bytes(key), value);
+            }
+        }
+        let mut seen = BTreeSet::new();
+        while let Some(text) = texts.pop() {
+            for digest in longhaul_checkpoints::digests(&text).into_iter().filter(|digest| seen.insert(*digest)) {
+                if let Some(content) = store.blob(&digest).unwrap() {
+                    texts.push(content.clone());
+                    batch.blob(content);
+                }
+            }
+        }
+        copy.commit(batch).await.unwrap();
+        copy
+    }
+
+    #[tokio::test]
+    async fn what_past_states_are_made_of_stays_until_their_run_is_deleted() {
+        let store = MemoryStore::new();
+        let (run, other) = (RunId::from_text("r-1"), RunId::from_text("r-12"));
+        states(&store, &run, 3).await;
+        states(&store, &other, 2).await;
+        let copy = collected(&store).await;
+        for number in 1..=3 {
+            let (event, state) = record::state_at(&copy, &run, number).unwrap().expect("a state");
+            assert_eq!((event, state.goal), (number, goal(number)));
+        }
+        let content =
+            |store: &MemoryStore, number| store.blob(&longhaul_core::Digest::of(goal(number).as_bytes())).unwrap();
+        assert!(content(&copy, 3).is_some());
+
+        copy.commit(longhaul_checkpoints::removal(&copy, &run).unwrap()).await.unwrap();
+        assert!(record::state_at(&copy, &run, 3).unwrap().is_none());
+        let copy = collected(&copy).await;
+        assert_eq!((content(&copy, 2).is_some(), content(&copy, 3)), (true, None), "the other run has the second goal");
+        assert!(record::state_at(&copy, &other, 2).unwrap().is_some());
+        assert!(!copy.rows(Table::States).iter().any(|(key, _)| key.starts_with(b"r-1\0")), "no row of it is left");
+    }
 
     #[test]
     fn the_longest_unused_goes_first_and_only_as_much_as_must() {

@@ -34,6 +34,9 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The end of each error about a request whose reply is not recorded.
+pub const RECORD_AGAIN: &str = "; record it again";
+
 /// The version that this file reads and writes.
 const VERSION: u32 = 1;
 
@@ -131,7 +134,7 @@ impl Recording {
                 "request {} has {asked} recorded replies in `{path}`{place} and was asked once more",
                 request.digest().short()
             );
-            return ModelError::Failed(format!("{text}; record it again"));
+            return ModelError::Failed(format!("{text}{RECORD_AGAIN}"));
         }
         let nearest = self
             .lines
@@ -144,7 +147,7 @@ impl Recording {
             Some((number, difference)) => format!("the nearest is line {number}: {difference}"),
         };
         ModelError::Failed(format!(
-            "request {} is not in the recording `{path}`{place}; {what}; record it again",
+            "request {} is not in the recording `{path}`{place}; {what}{RECORD_AGAIN}",
             request.digest().short()
         ))
     }
@@ -166,6 +169,7 @@ pub struct Recorded {
     info: ModelInfo,
     within: Option<String>,
     asked: Mutex<HashMap<Digest, usize>>,
+    log: Option<Arc<AskedLog>>,
 }
 
 impl Recorded {
@@ -174,7 +178,12 @@ impl Recorded {
     pub fn new(recording: Arc<Recording>, context_tokens_max: u32) -> Self {
         let name = recording.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let info = ModelInfo { id: format!("recorded/{name}"), context_tokens_max };
-        Self { recording, info, within: None, asked: Mutex::default() }
+        Self { recording, info, within: None, asked: Mutex::default(), log: None }
+    }
+
+    /// Notes each request that it answers in `log`.
+    pub(crate) fn logging(self, log: Option<Arc<AskedLog>>) -> Self {
+        Self { log, ..self }
     }
 
     fn answer(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
@@ -186,6 +195,9 @@ impl Recorded {
             return Err(self.recording.unknown(request, within, before));
         };
         asked.insert(digest, before + 1);
+        if let Some(log) = &self.log {
+            log.note(within, digest);
+        }
         Ok(line.reply.clone())
     }
 }
@@ -217,7 +229,25 @@ impl Model for Recorded {
             info: self.info.clone(),
             within: Some(place_of(invocation)),
             asked: Mutex::new(asked),
+            log: self.log.clone(),
         }))
+    }
+}
+
+/// A file with a line for each request that a recording answered: its digest, and the invocation that asked. A crash
+/// test counts them there, since the journal of a killed run does not hold a request whose answer got lost.
+pub(crate) struct AskedLog(Mutex<File>);
+
+impl AskedLog {
+    pub(crate) fn open(path: &Path) -> Result<Self, ModelsError> {
+        let opened = File::options().append(true).create(true).open(path);
+        opened.map(|file| Self(Mutex::new(file))).map_err(|error| wrong(path, None, &error.to_string()))
+    }
+
+    fn note(&self, within: Option<&str>, digest: Digest) {
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // One write a line. What is not counted shows as a request that is missing.
+        let _ = file.write_all(format!("{digest} {}\n", within.unwrap_or_default()).as_bytes());
     }
 }
 

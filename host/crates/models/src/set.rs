@@ -4,6 +4,7 @@
 //! run. Nothing is sent here, and nothing of the process is read: the program passes a [`ProgramEnvironment`].
 
 use crate::config::{ModelEnvironment, asked, build};
+use crate::recorded::AskedLog;
 use crate::{Adaptations, ModelConfig, ModelsError, Provider, Queues, Recorded, Recording};
 use longhaul_core::fault::Fault;
 use longhaul_core::model::{Model, Models};
@@ -34,6 +35,9 @@ pub struct ProgramEnvironment {
     pub child_command: Vec<OsString>,
     /// True when that program was built with local models.
     pub has_local: bool,
+    /// The file that gets a line for each request which a recording in place of the models answers. None: nothing is
+    /// written.
+    pub asked_log: Option<PathBuf>,
 }
 
 /// Options for the models of a run, beside the configuration.
@@ -83,7 +87,9 @@ impl ModelSet {
         let mut models: HashMap<String, Arc<dyn Model>> = match options.replay_from.as_deref() {
             Some(path) => {
                 let recording = Arc::new(Recording::read(path)?);
-                let recorded = || Arc::new(Recorded::new(Arc::clone(&recording), RECORDED_CONTEXT_TOKENS));
+                let log = environment.asked_log.as_deref().map(AskedLog::open).transpose()?.map(Arc::new);
+                let recorded =
+                    || Arc::new(Recorded::new(Arc::clone(&recording), RECORDED_CONTEXT_TOKENS).logging(log.clone()));
                 used.into_iter().map(|name| (name, recorded() as Arc<dyn Model>)).collect()
             }
             None => live(configs, used, project, environment)?,

@@ -285,6 +285,16 @@ impl InstallLock<'_> {
     }
 }
 
+/// The name of a plugin as a configuration names it: without a version and, for a path, without directory and
+/// extension.
+#[must_use]
+pub fn base_name(plugin: &str) -> &str {
+    if plugin.starts_with(['.', '/']) {
+        return Path::new(plugin).file_stem().and_then(|stem| stem.to_str()).unwrap_or(plugin);
+    }
+    plugin.split_once('@').map_or(plugin, |(name, _)| name)
+}
+
 /// The digest in the name of an installed component's file, also through its link. None: it is no such file.
 pub fn digest_of(component: &Path) -> Option<Digest> {
     match fs::read_link(component) {
@@ -348,6 +358,13 @@ mod tests {
         match installed.find(&wanted.parse().unwrap()) {
             Ok((path, _)) => fs::read_to_string(path).unwrap(),
             Err(error) => format!("{error:#}"),
+        }
+    }
+
+    #[test]
+    fn a_plugin_has_one_name_however_it_is_referred_to() {
+        for plugin in ["coder", "coder@1.2.0", "coder@sha256:0123456789ab", "./plugins/coder.wasm", "/srv/coder.wasm"] {
+            assert_eq!(base_name(plugin), "coder", "{plugin}");
         }
     }
 

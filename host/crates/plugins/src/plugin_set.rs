@@ -2,7 +2,8 @@
 
 use crate::manifest::PluginManifest;
 use crate::plugin_host::PluginHost;
-use crate::{python_packages, search, verdict};
+use crate::search::{self, FoundPlugin};
+use crate::{python_packages, verdict};
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{InvocationScope, InvocationSetup, Services};
 use longhaul_config::quarantine::{self, Shape};
@@ -15,18 +16,19 @@ use longhaul_core::grant::{Access, DirectoryGrant, Grants};
 use longhaul_core::memory::Embedded;
 use longhaul_core::store::Batch;
 use longhaul_core::supervisor::Supervisor;
-use longhaul_core::{InvocationId, Limits};
+use longhaul_core::{Digest, InvocationId, Limits};
 use longhaul_egress::SecretRedactor;
 use longhaul_engine::{Plugin, Role};
 use longhaul_home::crash::CrashPoints;
-use longhaul_records::pins::{PYTHON_CHECKS, PinnedPlugin, PinnedPlugins};
+use longhaul_records::pins::{PYTHON_CHECKS, PinnedPlugin, PinnedPlugins, ProvedPast};
 use longhaul_security::secrets;
 use longhaul_toolbox::built_in::ToolSite;
 use longhaul_toolbox::component::ComponentTool;
 use longhaul_toolbox::tool_set::{ToolSet, TreeWatch};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::sync::OnceCell;
 
 /// Reads every plugin that the configuration names; `batch` stores their bytes.
 pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch) -> fault::Result<PinnedPlugins> {
@@ -48,9 +50,28 @@ pub fn pin(host: &PluginHost, config: &Config, project: &Path, batch: &mut Batch
         let digest = batch.blob(found.bytes);
         let PluginManifest { asks, world, .. } = found.manifest.unwrap_or_default();
         let packages = python_packages::checked(&table, part, &asks, lock.as_ref())?;
-        pins.insert(table, PinnedPlugin { plugin: part.plugin.clone(), digest, asks, world, packages });
+        let (plugin, earlier, proved) = (part.plugin.clone(), Vec::new(), BTreeMap::new());
+        pins.insert(table, PinnedPlugin { plugin, digest, asks, world, packages, earlier, proved });
     }
     Ok(pins)
+}
+
+/// The pin of a table for other bytes of its plugin, which have this role. The packages of a run stay as it pinned
+/// them.
+pub fn repin(
+    config: &Config,
+    table: &str,
+    pin: &PinnedPlugin,
+    role: Role,
+    found: &FoundPlugin,
+) -> fault::Result<PinnedPlugin> {
+    let PluginManifest { asks, world, .. } = found.manifest.clone().unwrap_or_default();
+    verdict::check_world(world.as_deref(), role).with_context(|| format!("[{table}]"))?;
+    if let Some(part) = config.part(table).filter(|_| !pin.packages.is_empty()) {
+        python_packages::checked(table, part, &asks, None)?;
+    }
+    let (plugin, digest, packages) = (pin.plugin.clone(), Digest::of(&found.bytes), pin.packages.clone());
+    Ok(PinnedPlugin { plugin, digest, asks, world, packages, earlier: Vec::new(), proved: BTreeMap::new() })
 }
 
 /// One part: a loaded plugin with its grants and limits.
@@ -73,6 +94,8 @@ pub struct PreparedPlugin {
     pub confirm_effects: bool,
     /// The schema of the data that a quarantined agent returns.
     pub quarantine: Option<Shape>,
+    /// The invocations that began on earlier bytes and go on with later ones.
+    proved: BTreeMap<InvocationId, ProvedPast>,
 }
 
 impl PreparedPlugin {
@@ -80,6 +103,14 @@ impl PreparedPlugin {
     #[must_use]
     pub fn concealed_settings(&self) -> serde_json::Value {
         secrets::concealed(&self.settings, &self.secrets)
+    }
+
+    /// The digest of the bytes that the journal of an invocation names: those that it began with, where these were
+    /// proved on its past.
+    #[must_use]
+    pub fn began_with(&self, invocation: &InvocationId) -> Digest {
+        let own = self.plugin.digest();
+        self.proved.get(invocation).filter(|past| past.goes_on == own).map_or(own, |past| past.began)
     }
 
     /// The part as a tool of its run.
@@ -99,7 +130,19 @@ pub struct PluginSet {
     host: Arc<PluginHost>,
     project: String,
     parts: BTreeMap<String, PreparedPlugin>,
+    /// The parts that were moved to other bytes during the run.
+    moved: BTreeMap<String, MovedPart>,
     tools: Arc<ToolSet>,
+}
+
+/// A part that was moved to other bytes, with what is needed to load the earlier ones.
+struct MovedPart {
+    pin: PinnedPlugin,
+    config: Config,
+    directory: PathBuf,
+    tree: PathBuf,
+    /// The parts with earlier bytes by their digests, each loaded when an invocation goes on with it.
+    earlier: BTreeMap<Digest, OnceCell<PreparedPlugin>>,
 }
 
 impl PluginSet {
@@ -118,6 +161,8 @@ impl PluginSet {
         for (table, pin) in pins.iter().filter(|(table, _)| *table != memory::PLUGIN) {
             parts.insert(table.clone(), part(&host, config, table, pin, directory, tree).await?);
         }
+        let moved = pins.iter().filter(|(_, pin)| !pin.earlier.is_empty());
+        let moved = moved.map(|(table, pin)| (table.clone(), MovedPart::new(pin, config, directory, tree))).collect();
         let component = |(table, part): (&String, &PreparedPlugin)| {
             table.strip_prefix("tools.").map(|name| (name.to_owned(), part.tool()))
         };
@@ -126,7 +171,7 @@ impl PluginSet {
         let (name, sandbox_min) = (&config.project.name, config.run.sandbox_min);
         let site = ToolSite { environment, project: directory, name, sandbox_min, tree, supervisor };
         let tools = Arc::new(ToolSet::open(config, pins, components, &site)?.watched(watch));
-        Ok(Self { host, project: config.scope().to_owned(), parts, tools })
+        Ok(Self { host, project: config.scope().to_owned(), parts, moved, tools })
     }
 
     /// Loads the plugin of the memory backend alone.
@@ -142,7 +187,7 @@ impl PluginSet {
         let loaded = part(&host, config, memory::PLUGIN, pin, directory, directory).await?;
         let parts = BTreeMap::from([(memory::PLUGIN.to_owned(), loaded)]);
         let tools = Arc::new(ToolSet::empty(host.tool_environment(), config.scope()));
-        Ok(Self { host, project: config.scope().to_owned(), parts, tools })
+        Ok(Self { host, project: config.scope().to_owned(), parts, moved: BTreeMap::new(), tools })
     }
 
     /// The points where crash tests end the process.
@@ -153,6 +198,24 @@ impl PluginSet {
     /// The part of a table.
     pub fn part(&self, table: &str) -> Option<&PreparedPlugin> {
         self.parts.get(table)
+    }
+
+    /// The part of a table that carries out an invocation: one that began before the run was moved to other bytes may
+    /// have to end on the earlier ones. `began` is the digest in its journal; none: it has no journal yet.
+    pub async fn part_of(
+        &self,
+        table: &str,
+        invocation: &InvocationId,
+        began: Option<Digest>,
+    ) -> fault::Result<Option<&PreparedPlugin>> {
+        let (newest, Some(moved)) = (self.parts.get(table), self.moved.get(table)) else {
+            return Ok(self.parts.get(table));
+        };
+        let pin = moved.pin.of_invocation(invocation, began);
+        let Some(earlier) = moved.earlier.get(&pin.digest) else { return Ok(newest) };
+        let MovedPart { config, directory, tree, .. } = moved;
+        let loading = earlier.get_or_try_init(|| part(&self.host, config, table, pin, directory, tree));
+        loading.await.map(Some)
     }
 
     /// The tools of the run.
@@ -173,6 +236,18 @@ impl PluginSet {
     /// The setup of a tool call: no journal of its own, the real clock, fresh randomness.
     pub fn setup_tool(&self, part: &PreparedPlugin, caller: &InvocationId, grants: Grants) -> InvocationSetup {
         setup_alone(&self.host, &self.project, part, caller, grants)
+    }
+}
+
+impl MovedPart {
+    fn new(pin: &PinnedPlugin, config: &Config, directory: &Path, tree: &Path) -> Self {
+        Self {
+            pin: pin.clone(),
+            config: config.clone(),
+            directory: directory.to_owned(),
+            tree: tree.to_owned(),
+            earlier: pin.earlier.iter().map(|earlier| (earlier.digest, OnceCell::new())).collect(),
+        }
     }
 }
 
@@ -281,10 +356,13 @@ pub async fn ready(
         secrets: configured.secrets.clone(),
         confirm_effects: configured.confirm_effects,
         quarantine: quarantine::shape_of(configured)?,
+        proved: pin.proved.clone(),
     })
 }
 
-fn role_of(table: &str) -> Role {
+/// The role of the plugin of a table.
+#[must_use]
+pub fn role_of(table: &str) -> Role {
     match table.split('.').next() {
         Some("planner") => Role::Planner,
         Some("evaluator") => Role::Evaluator,

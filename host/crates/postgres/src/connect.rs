@@ -8,7 +8,8 @@
 //! other seats write beside this one. So a connection for commits has REPEATABLE READ as the default of its session.
 //! Behind a pooler, where a session is whoever's, each commit begins and ends a transaction of its own, in one message
 //! with it. The statement looks for itself in what it runs. Everything else runs in READ COMMITTED, the claim among it:
-//! there the second of two processes waits for the first, and then finds the row taken.
+//! there the second of two processes waits for the first, and then finds the row taken. A pooler that takes no
+//! transaction is refused before anything is written.
 
 use crate::config::{PostgresConfig, refused};
 use crate::counts::StoreCounts;
@@ -39,6 +40,10 @@ const PROBES: u32 = 3;
 /// The default of a session whose statements are commits.
 const REPEATABLE: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 
+/// The begin and the end of a transaction around a commit, for sessions that have no such default.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ";
+const COMMIT: &str = "COMMIT";
+
 /// An open connection. Dropping it closes it at once, also in the middle of a statement.
 pub(crate) struct Connection {
     pub(crate) client: Client,
@@ -59,10 +64,10 @@ impl Connection {
         if self.is_repeatable {
             return commit.await;
         }
-        let begin = self.client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ");
+        let begin = self.client.batch_execute(BEGIN);
         // In this order, in which they are sent. Where none began, the commit is one by itself, and looks in what it
         // runs.
-        let (_begun, done, ended) = tokio::join!(biased; begin, commit, self.client.batch_execute("COMMIT"));
+        let (_begun, done, ended) = tokio::join!(biased; begin, commit, self.client.batch_execute(COMMIT));
         let done = done?;
         ended?;
         Ok(done)
@@ -144,8 +149,30 @@ impl Server {
         let mut connection = self.connect().await?;
         let facts = self.facts(&connection).await?;
         facts.check(&self.place)?;
+        self.check_pooler(&connection, &facts).await.map_err(Trouble::into_error)?;
         self.prepare_commits(&mut connection, &facts).await.map_err(Trouble::into_error)?;
         Ok(connection)
+    }
+
+    /// Refuses a pooler that gives each statement a session of its own: a commit is a transaction. Where there is no
+    /// pooler, nothing is asked.
+    pub(crate) async fn check_pooler(&self, connection: &Connection, facts: &Facts) -> Result<(), Trouble> {
+        if !self.has_pooler(facts) {
+            return Ok(());
+        }
+        let client = &connection.client;
+        let tried = async {
+            client.batch_execute(BEGIN).await?;
+            let asked = "SELECT current_setting('transaction_isolation') = 'repeatable read'";
+            let is_within: bool = client.query_typed_one(asked, &[]).await?.try_get(0)?;
+            client.batch_execute(COMMIT).await?;
+            Ok::<bool, Error>(is_within)
+        };
+        match self.bounded(self.append_max(), tried).await? {
+            true => Ok(()),
+            // Another pooler, which spreads the statements of a transaction over sessions and says nothing.
+            false => Err(Trouble::Final(self.place.statement_mode())),
+        }
     }
 
     /// Makes a connection one for commits.

@@ -51,6 +51,9 @@ impl Place {
                 Trouble::Final(self.failed(detail))
             };
         };
+        if is_of_statement_mode(&detail) {
+            return Trouble::Final(self.statement_mode());
+        }
         if is_of_outage(code) {
             return Trouble::Unknown(self.unreachable(detail));
         }
@@ -97,6 +100,20 @@ impl Place {
         self.failed(
             "its content waited in object storage for longer than content.grace_s, and nothing was written; try again",
         )
+    }
+
+    /// The error for a pooler that gives each statement a session of its own.
+    pub(crate) fn statement_mode(&self) -> StoreError {
+        StoreError::Refused {
+            detail: format!(
+                "the pooler before the store in `{}` is in statement mode, which takes no transaction, and each commit \
+                 is one",
+                self.0
+            ),
+            remedy: "set pool_mode = transaction, or session, for this database, or write the address of the server \
+                     itself in url"
+                .to_owned(),
+        }
     }
 
     pub(crate) fn damaged(&self, detail: impl Into<String>) -> StoreError {
@@ -153,6 +170,12 @@ fn is_of_connection(error: &Error) -> bool {
 fn is_of_outage(code: &SqlState) -> bool {
     let code = code.code();
     code.starts_with("08") || code.starts_with("58") || matches!(code, "53300" | "57P01" | "57P02" | "57P03" | "57P05")
+}
+
+/// True for the error by which PgBouncer ends the connection of whoever begins a transaction in statement mode. It has
+/// the code of many others.
+fn is_of_statement_mode(told: &str) -> bool {
+    told.contains("not allowed in statement pooling mode")
 }
 
 /// True for errors of statements that change the same rows at the same time: one came first, or each waited for the

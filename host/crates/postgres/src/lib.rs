@@ -36,8 +36,8 @@
 //! | `background.rs` | the thread with a runtime, on which all connections live |
 //!
 //! Time is the database's. Only the question whether an effect may begin is answered by this machine's clock, from
-//! before the claim was sent. This crate keeps no password, uses no named statements, so that poolers between are no
-//! obstacle, and never waits without a bound.
+//! before the claim was sent. This crate keeps no password and never waits without a bound. It needs no session: no named
+//! statement, no LISTEN, no lock beyond a transaction. So a pooler may be between, unless it takes no transaction.
 
 mod append;
 mod background;

@@ -185,6 +185,7 @@ async fn reach(server: &Server, names: &Names) -> Result<(Connection, Facts, Opt
     let connection = server.connect_to_any().await.map_err(Trouble::of_connection)?;
     let facts = server.facts(&connection).await.map_err(Trouble::of_connection)?;
     facts.check(&server.place).map_err(Trouble::Final)?;
+    server.check_pooler(&connection, &facts).await?;
     let found = server.bounded(server.statement_max, names.format(&connection.client)).await?;
     match found.and_then(|found| newer(&server.place, found)) {
         Some(refused) => Err(Trouble::Final(refused)),

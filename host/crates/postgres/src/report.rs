@@ -36,7 +36,7 @@ pub struct ServerReport {
     /// True when the connection is encrypted.
     pub is_encrypted: bool,
     /// True where a pooler is between: it does not hand on the settings of a session. Commits, reads and the lease work
-    /// over it in every mode; statements are then ended by this side alone.
+    /// over it in session and in transaction mode; statements are then ended by this side alone.
     pub is_pooled: bool,
     /// The open connections, of all users.
     pub connections_used: u64,
@@ -104,6 +104,7 @@ pub fn probe_content(
 async fn ask(server: &Server, names: &Names) -> Result<ServerReport, StoreError> {
     let connection = server.connect_to_any().await?;
     let facts = server.facts(&connection).await?;
+    server.check_pooler(&connection, &facts).await.map_err(Trouble::into_error)?;
     let asked = server.bounded(STATEMENT_MAX, report(server, names, &facts, &connection)).await;
     asked.map_err(Trouble::into_error)
 }

@@ -3,6 +3,8 @@
 
 #[path = "support/peer.rs"]
 mod peer;
+#[path = "support/pgbouncer.rs"]
+mod pgbouncer;
 #[path = "support/pooler.rs"]
 mod pooler;
 #[path = "support/server.rs"]
@@ -14,11 +16,12 @@ use longhaul_core::Digest;
 use longhaul_core::store::{Batch, Key, Op, Seat, Seats as _, Store as _, StoreError, Table};
 use longhaul_postgres::{FORMAT, LeaseLost, PostgresConfig, PostgresOptions, PostgresStore, Waiting, inspect};
 use peer::{Peer, ROLE};
+use pgbouncer::PgBouncer;
 use rustix::process::Signal;
 use server::{PostgresServer, wait};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use stores::{Losses, SHORT_MS, batch, check, events_of, join};
+use stores::{Losses, SHORT_MS, batch, check, events_of, join, refusal, try_open};
 use tokio::runtime::Runtime;
 
 const URL: &str = "LONGHAUL_TEST_URL";
@@ -135,6 +138,45 @@ fn behind_a_pooler_two_seats_write_the_same_keys_as_without_one() {
     let config = stores::config(&format!("postgres://longhaul@127.0.0.1:{port}/postgres"));
     assert!(inspect(&config, &|_| None).unwrap().is_pooled);
     race(&config);
+}
+
+/// The settings of a new store behind a PgBouncer.
+fn behind(pooler: &PgBouncer) -> PostgresConfig {
+    stores::config(&format!("postgres://longhaul@127.0.0.1:{}/postgres", pooler.port))
+}
+
+/// In transaction mode each commit may get another session. In session mode, and where the settings of a session are
+/// ignored in the place of refused, the same way is taken.
+#[test]
+fn over_pgbouncer_two_seats_write_the_same_keys_in_session_and_in_transaction_mode() {
+    let server = PostgresServer::shared();
+    for settings in ["pool_mode = session", "pool_mode = transaction\nignore_startup_parameters = options"] {
+        let pooler = PgBouncer::start(server.port, settings);
+        let config = behind(&pooler);
+        assert!(inspect(&config, &|_| None).unwrap().is_pooled, "{settings}");
+        race(&config);
+    }
+}
+
+/// It would take the claim and refuse every commit, so it is refused before there are tables.
+#[test]
+fn pgbouncer_in_statement_mode_is_refused_with_the_modes_that_work() {
+    let server = PostgresServer::shared();
+    for settings in ["pool_mode = statement", "pool_mode = statement\nignore_startup_parameters = options"] {
+        let pooler = PgBouncer::start(server.port, settings);
+        let config = behind(&pooler);
+        let refused = refusal(try_open(&config, "owner"));
+        let told = refused.to_string();
+        assert!(matches!(refused, StoreError::Refused { .. }), "{refused:?}");
+        let port = pooler.port.to_string();
+        for words in ["statement mode", "pool_mode = transaction, or session", port.as_str()] {
+            assert!(told.contains(words), "{told}");
+        }
+        let asked = inspect(&config, &|_| None).unwrap_err().to_string();
+        assert_eq!(asked, told, "the doctor says the same");
+        let made = format!("select count(*) from pg_namespace where nspname = '{}'", config.schema);
+        assert_eq!(server.value(&made), "0");
+    }
 }
 
 fn race(config: &PostgresConfig) {

@@ -96,7 +96,8 @@ async fn loaded(
         python_packages::checked(table, part, &said.asks, lock.as_ref())?;
     }
     // Without packages: to lay them out may ask the index, which no check does.
-    let pin = PinnedPlugin { plugin, digest, asks: said.asks, world: said.world, packages: String::new() };
+    let (packages, earlier, proved) = Default::default();
+    let pin = PinnedPlugin { plugin, digest, asks: said.asks, world: said.world, packages, earlier, proved };
     let loaded = host.loaded.get_pinned(&host.engine, &pin.plugin, digest, || Ok(read.bytes)).await?;
     plugin_set::ready(config, table, &pin, loaded, directory, directory).await
 }

@@ -5,19 +5,25 @@
 //! cannot pass a cap together. Reservations are written in transactions that happen anyway, those of other answers and
 //! of the run's own steps. An interrupted call stays charged with its reservation, and counts as possibly paid twice:
 //! at once when the process continues; after a kill when the ledger is opened, or, if the reservation had not reached
-//! the store yet, before the call is made again. Refuses to guess a price: a model without a price costs nothing.
+//! the store yet, before the call is made again. The same usage is counted by the days of the project, whose caps hold
+//! over all of its runs, see `ledger/day.rs`. Refuses to guess a price: a model without a price costs nothing.
 
 mod book;
 mod caps;
+mod day;
+mod day_gate;
 mod row;
 #[cfg(test)]
 mod tests;
 
 pub use caps::RunCaps;
+pub use day::{DayCaps, ProjectDay};
 pub use row::LedgerRow;
 
 use crate::record::RunRecord;
-use book::{Capacity, LedgerBook};
+use book::{Capacity, LedgerBook, lock};
+use day::DayBook;
+use day_gate::DayGate;
 use longhaul_core::event::Event;
 use longhaul_core::fault::{self, Context as _};
 use longhaul_core::model::Usage;
@@ -90,13 +96,27 @@ pub struct Ledger {
     run: RunId,
     store: Arc<dyn Store>,
     room: LedgerState,
+    gate: DayGate,
+    /// Deletes rows of days that are over, with the next transaction that happens anyway.
+    over: Mutex<Batch>,
 }
 
 impl Ledger {
-    /// Opens the stored ledger. Calls that were in flight are charged.
-    pub fn open(store: Arc<dyn Store>, run: &RunId) -> fault::Result<Self> {
-        let book = Arc::new(Mutex::new(LedgerBook::new(rows(&*store, run)?, held(&*store, run)?)));
-        Ok(Self { run: run.clone(), store, room: LedgerState { book, freed: Arc::default() } })
+    /// Opens the stored ledger of a run of a project. Calls that were in flight are charged.
+    pub fn open(store: Arc<dyn Store>, run: &RunId, project: ProjectDay) -> fault::Result<Self> {
+        let over = Mutex::new(day::delete_old(&*store, &project)?);
+        let mut book = LedgerBook::new(rows(&*store, run)?, held(&*store, run)?);
+        book.day = DayBook::open(&*store, run, project)?;
+        let room = LedgerState { book: Arc::new(Mutex::new(book)), freed: Arc::default() };
+        let (book, freed) = (Arc::clone(&room.book), Arc::clone(&room.freed));
+        let gate = DayGate { run: run.clone(), store: Arc::clone(&store), book, freed };
+        Ok(Self { run: run.clone(), store, room, gate, over })
+    }
+
+    /// Sets new caps of the project's days. Calls that wait for budget check again.
+    pub fn set_day_caps(&self, caps: DayCaps) {
+        self.book().day.set_caps(caps);
+        self.room.freed.notify_waiters();
     }
 
     /// Sets new caps. Calls that wait for budget check again.
@@ -116,7 +136,8 @@ impl Ledger {
     /// be older than a later one of the same invocation.
     pub fn ride(&self, batch: Batch) -> Batch {
         let rows = self.book().take_rows();
-        let batch = rows.iter().fold(batch, |batch, row| self.put(batch, row));
+        let mut batch = rows.iter().fold(batch, |batch, row| self.put(batch, row));
+        batch.ops.append(&mut self.over.lock().unwrap_or_else(PoisonError::into_inner).ops);
         self.ride_held(batch)
     }
 
@@ -134,7 +155,8 @@ impl Ledger {
     fn put(&self, batch: Batch, row: &LedgerRow) -> Batch {
         // Plain data always converts to JSON.
         let bytes = serde_json::to_vec(row).unwrap_or_default();
-        batch.put(Table::States, rows_key(&self.run).and(row.invocation.as_str()), bytes)
+        let batch = batch.put(Table::States, rows_key(&self.run).and(row.invocation.as_str()), bytes);
+        self.book().day.put(batch, &self.run, &row.invocation)
     }
 
     fn ride_held(&self, batch: Batch) -> Batch {
@@ -164,10 +186,6 @@ impl Ledger {
     }
 }
 
-fn lock(book: &Mutex<LedgerBook>) -> MutexGuard<'_, LedgerBook> {
-    book.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The reservation of a call in flight.
 struct HeldCharge {
     invocation: InvocationId,
@@ -175,6 +193,7 @@ struct HeldCharge {
     most: Usage,
     again: bool,
     room: LedgerState,
+    gate: DayGate,
     is_settled: bool,
 }
 
@@ -187,10 +206,15 @@ impl Reservation for HeldCharge {
     async fn again(&self, wasted: Usage) -> Result<(), LimitHit> {
         // A waiting call reserves no more than its usage so far: two calls that each wait for the other's reservation
         // would wait for ever.
-        lock(&self.room.book).holds(&self.invocation, self.number, wasted);
+        {
+            let mut book = lock(&self.room.book);
+            book.holds(&self.invocation, self.number, wasted);
+            book.day.lower(&self.invocation, wasted);
+        }
         self.room.freed.notify_waiters();
         let most = wasted.plus(self.most);
-        self.room.wait(|book| book.hold_again(&self.invocation, self.number, most)).await.map(|_| ())
+        self.room.wait(|book| book.hold_again(&self.invocation, self.number, most)).await?;
+        self.gate.pass(&self.invocation, wasted, self.most).await
     }
 
     fn settle(mut self: Box<Self>) {
@@ -245,13 +269,21 @@ impl Supervisor for Ledger {
     ) -> Result<Box<dyn Reservation>, LimitHit> {
         let again = self.charge_cut_off(invocation, most, again).await;
         let number = self.room.wait(|book| book.hold(invocation, most)).await?;
-        let (invocation, room) = (invocation.clone(), self.room.clone());
-        Ok(Box::new(HeldCharge { invocation, number, most, again, room, is_settled: false }))
+        let (room, gate) = (self.room.clone(), self.gate.clone());
+        // Nothing is sent yet: a call that the day refuses, or whose caller goes away, costs nothing.
+        let mut held = HeldCharge { invocation: invocation.clone(), number, most, again, room, gate, is_settled: true };
+        self.gate.pass(invocation, Usage::default(), most).await?;
+        held.is_settled = false;
+        Ok(Box::new(held))
     }
 
     fn spent(&self, invocation: &InvocationId, done: InvocationTotals, more: UsageDelta) -> Batch {
-        let row = self.book().spend(invocation, done, more);
-        let mut batch = self.ride_held(self.put(Batch::new(), &row));
+        let (row, batch) = {
+            let mut book = self.book();
+            let row = book.spend(invocation, done, more);
+            (row, book.day.settle(Batch::new(), &self.run, invocation))
+        };
+        let mut batch = self.ride_held(self.put(batch, &row));
         // The reservation of the call ends with this transaction. An earlier transaction that commits later may store
         // it again, under a number that the row has as settled.
         batch.push(Op::Delete(Table::States, held_key(&self.run).and(invocation.as_str())));

@@ -4,20 +4,28 @@
 //! module gives events no meaning for notifications, memory or the progress of a project.
 
 mod carried;
+mod contents;
+mod earlier_parts;
+mod events;
+mod fork;
 mod parts;
+mod past;
 mod place;
 mod run;
+mod tree_past;
 
 pub use carried::{
     CarriedCommits, CarriedTree, UncarriedFile, carried_commits, carried_tree, forget_carried, forget_carried_commits,
     forget_carried_tree, forget_carried_trees, is_carried, put_carried_commits, put_carried_tree,
 };
-pub use parts::put as put_state;
+pub use events::{event_ms, events_after, last_event, last_event_ms, last_event_until, put_events};
+pub use fork::{ForkedFrom, begin_removal, forked, forks, hand_over, is_of_forks, put_fork};
+pub use parts::{history_begins, put as put_state, state_at, step_of};
 pub use place::{TreePlace, forget_tree_place, move_tree_place, put_tree_place, tree_place};
 pub use run::RunRecord;
+pub use tree_past::{TimedTree, newest_tree, put_tree_past, tree_at};
 
 use crate::stop_condition::StopCondition;
-use longhaul_core::event::RunEvent;
 use longhaul_core::fault::{self, Context as _, Fault};
 use longhaul_core::journal::EffectQuestion;
 use longhaul_core::store::{Batch, Key, Op, Store, Table};
@@ -80,6 +88,9 @@ pub struct RunHead {
     /// Present if the run is an ask.
     #[serde(default)]
     ask: Option<serde::de::IgnoredAny>,
+    /// The branch that it commits to; empty for an ask.
+    #[serde(default)]
+    pub branch: String,
     /// The time of the request, in milliseconds since 1970-01-01 UTC.
     pub created_ms: u64,
 }
@@ -113,48 +124,11 @@ pub fn newest_in(store: &dyn Store, directory: &Path) -> fault::Result<Option<St
     newest.map_or(Ok(None), |head| load(store, &head.run))
 }
 
-/// The newest run of the project in a directory that commits to its branch.
-pub fn newest_on_branch(store: &dyn Store, directory: &Path) -> fault::Result<Option<StoredRun>> {
-    let is_one = |head: &RunHead| head.directory == directory && head.ask.is_none();
+/// The newest run of the project in a directory that commits to this branch. A fork has a branch of its own.
+pub fn newest_on_branch(store: &dyn Store, directory: &Path, branch: &str) -> fault::Result<Option<StoredRun>> {
+    let is_one = |head: &RunHead| head.directory == directory && head.ask.is_none() && head.branch == branch;
     let newest = heads(store)?.into_iter().rfind(is_one);
     newest.map_or(Ok(None), |head| load(store, &head.run))
-}
-
-/// Events of a run after a number, at most `limit`.
-pub fn events_after(store: &dyn Store, run: &RunId, after: u64, limit: usize) -> fault::Result<Vec<RunEvent>> {
-    let prefix = RunRecord::key(run);
-    let last = prefix.clone().number(after);
-    let found = store.scan(Table::Events, &prefix, Some(last.as_bytes()), limit)?;
-    found.iter().map(|(_, bytes)| serde_json::from_slice(bytes).or_internal(|| "an event is damaged")).collect()
-}
-
-/// The number of the last event.
-pub fn last_event(store: &dyn Store, run: &RunId) -> fault::Result<u64> {
-    let last = store.last(Table::Events, &RunRecord::key(run), 1)?;
-    Ok(last.first().and_then(|(key, _)| Key::last_number(key)).unwrap_or(0))
-}
-
-/// The time of the last event of a run.
-pub fn last_event_ms(store: &dyn Store, run: &RunId) -> fault::Result<Option<u64>> {
-    let last = store.last(Table::Events, &RunRecord::key(run), 1)?;
-    let read = |bytes: &[u8]| serde_json::from_slice(bytes).or_internal(|| "an event is damaged");
-    let last: Option<EventTime> = last.first().map(|(_, bytes)| read(bytes)).transpose()?;
-    Ok(last.map(|event| event.at_ms))
-}
-
-/// The part of an event that tells its time.
-#[derive(Deserialize)]
-struct EventTime {
-    at_ms: u64,
-}
-
-/// Adds events without another change to a batch.
-pub fn put_events(batch: &mut Batch, run: &RunId, events: &[RunEvent]) -> fault::Result<()> {
-    for event in events {
-        let key = RunRecord::key(run).number(event.number);
-        *batch = std::mem::take(batch).insert(Table::Events, key, serde_json::to_vec(event)?);
-    }
-    Ok(())
 }
 
 /// The newest stored entries of a project's progress, oldest first.

@@ -126,6 +126,12 @@ pub fn read(store: &dyn Store, run: &RunId) -> fault::Result<FreshSums> {
     Ok(FreshSums { sums, repair: Some(repair) })
 }
 
+/// The sums of a run up to an event.
+pub fn until(store: &dyn Store, run: &RunId, event: u64) -> fault::Result<RunSums> {
+    let row = store.get(Table::States, &key(run))?;
+    up_to(store, run, row.as_deref().and_then(parsed), event)
+}
+
 /// Adds the sums of each run to which the batch appends events. Those of a run whose events it replaces begin anew, and
 /// those of a run that it deletes are deleted.
 pub(crate) fn ride(store: &dyn Store, batch: &mut Batch) {

@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 /// Lines of the timeline that are shown; the newest.
 const TIMELINE_LINES: usize = 5_000;
 
-const STYLE: &str = "\
+/// The style of reports, which pages of their own kind add to.
+pub(super) const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1c2330;--soft:#5d6675;--line:#d9dee6;--page:#fbfcfd;--mark:#2f6fde;--good:#1a7f4b;--bad:#b3372f}
 @media(prefers-color-scheme:dark){:root{--ink:#e4e8ee;--soft:#9aa4b2;--line:#333b47;--page:#14181f;--mark:#6ea0f7;--good:#4fc285;--bad:#ef7d74}}
 body{margin:2rem auto;max-width:62rem;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page)}

@@ -1,4 +1,5 @@
-//! The report of a run, for people who were not there: as Markdown, as one HTML file, or as JSON.
+//! The report of a run, for people who were not there: as Markdown, as one HTML file, or as JSON; and the comparison of
+//! runs, as text or as one HTML file.
 //!
 //! It is made of what the store holds of the run, so the same run gives the same report, whenever it is asked for. It
 //! judges nothing and changes nothing, and prints nothing: the caller gets the text.
@@ -6,6 +7,9 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod basis;
+pub mod comparison;
+pub mod comparison_html;
+mod crashes;
 mod escape;
 mod formats;
 mod gather;
@@ -16,6 +20,7 @@ mod plot;
 mod published;
 mod shares;
 
+pub use crashes::crash_page;
 pub use formats::{ReportFormat, of};
 
 use basis::{Basis, RestsOn};
@@ -390,10 +395,12 @@ mod tests {
             spent: longhaul_core::supervisor::InvocationUsage::default(),
             wall_ms: 0,
             budget_microdollars: None,
+            forked_from: None,
         };
         let status = Status {
             summary,
             branch: "longhaul/p".into(),
+            fork: None,
             asked: None,
             reason: "the end".into(),
             question: None,

@@ -85,6 +85,14 @@ pub fn line(event: &RunEvent) -> Option<String> {
         Event::RunQueued { place, runs_max } => {
             format!("  queued: number {place} of the runs that wait, since {runs_max} work at once at most")
         }
+        Event::PluginMoved { plugin, from, to, unmoved, .. } => {
+            let unmoved = if unmoved.is_empty() {
+                String::new()
+            } else {
+                format!("; on the old ones end: {}", unmoved.join(", "))
+            };
+            format!("moved `{plugin}` from bytes {} to {}{unmoved}", from.short(), to.short())
+        }
         Event::Warning { text } => format!("  note: {text}"),
         Event::ContextCompacted { cut, .. } => format!("    context compacted{}", cut_words(cut)),
         Event::ContextReset { cut, .. } => format!("    context reset{}", cut_words(cut)),

@@ -1,5 +1,6 @@
 //! The owner of one run. It takes orders and results one after the other, and stores each step before it acts on it.
 
+mod at_once;
 mod handle;
 mod running;
 mod waiting;
@@ -10,6 +11,7 @@ use super::executor::{Closing, EndedWork, WorkEnd, WorkExecutor};
 use super::queue::{RunPlace, RunQueue};
 use super::step_rows::{put_step, step_attempts};
 use super::steps::{EventMarks, NewEvents};
+use at_once::AtOnceCap;
 use handle::{Order, Waits};
 use longhaul_approval::ApprovalStatus;
 use longhaul_core::InvocationId;
@@ -57,6 +59,8 @@ pub struct RunActor {
     need: Need,
     /// Its priority among runs that wait for their turn.
     priority: u8,
+    /// The most runs of its project that work at once.
+    at_once: AtOnceCap,
     /// True when admission control let the run start before.
     let_in: bool,
     waits: Waits,
@@ -101,6 +105,7 @@ impl RunActor {
         let worked = WorkClock::new(ledger::wall_ms(&*host.store, &record.run)?);
         let (running, marks, config) = (BTreeMap::new(), EventMarks::default(), record.config_now()?);
         let (need, priority) = (config.run.needs(), config.run.priority());
+        let at_once = AtOnceCap::of(&config, host.clock.now_ms());
         let let_in = false;
         let until_kept = record::until(&*host.store, &record.run)?;
         let queued_ms = record::queued_ms(&*host.store, &record.run)?;
@@ -121,6 +126,7 @@ impl RunActor {
             worked,
             need,
             priority,
+            at_once,
             let_in,
             waits,
             queue,

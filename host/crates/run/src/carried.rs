@@ -1,7 +1,8 @@
 //! The trees and the commits of a run in the store: written where other data directories share it, and made again here
 //! from what another directory left.
 //!
-//! Nothing is compared or written where the state is in files of this directory alone. Refuses to make a tree from rows
+//! Nothing is compared or written where the state is in files of this directory alone, unless `[run] tree_history` asks
+//! for it; a fork makes its trees from what that keeps. Refuses to make a tree from rows
 //! that do not fit the state of the run, and to move a run.
 
 use crate::step_rows::put_step;
@@ -48,6 +49,24 @@ pub(crate) fn carrier(host: &PluginHost, record: &RunRecord) -> fault::Result<Op
     CommitCarrier::open(Arc::clone(&host.store), record).map(Some)
 }
 
+/// The carrier of one tree; none where neither another data directory shares the state nor the run keeps former trees.
+/// Only what the run began with tells the latter, so that there is no gap which nobody sees.
+pub(crate) fn tree_carrier(
+    host: &PluginHost,
+    record: &RunRecord,
+    commits: Option<&CommitCarrier>,
+    number: u32,
+    tree: Tree,
+) -> fault::Result<Option<TreeCarrier>> {
+    let history = record.config()?.run.tree_history.then(|| Arc::clone(&host.clock));
+    let commits = match commits {
+        Some(commits) => commits.clone(),
+        None if history.is_some() => CommitCarrier::open(Arc::clone(&host.store), record)?,
+        None => return Ok(None),
+    };
+    Ok(Some(TreeCarrier::new(commits, number, tree, history)))
+}
+
 /// The trees that sessions of the run work in. Any other tree holds nothing that is in no commit.
 pub(crate) fn trees_at_work(state: &RunState) -> Vec<TreeAtWork> {
     let sessions = state.lanes.iter().filter_map(|lane| lane.session.as_ref());
@@ -78,8 +97,11 @@ pub(crate) async fn catch_up(host: &PluginHost, stored: &StoredRun) -> fault::Re
             batch.ops.extend(commits.rows().await?.batch.ops);
             for (number, base) in trees_at_work(&stored.state) {
                 let directory = host.home.tree_of(run, number);
-                if row_of(&*host.store, run, number, &base)?.is_none() && directory.is_dir() {
-                    let tree = TreeCarrier::new(commits.clone(), number, Tree::in_dir(&directory));
+                if row_of(&*host.store, run, number, &base)?.is_some() || !directory.is_dir() {
+                    continue;
+                }
+                let tree = Tree::in_dir(&directory);
+                if let Some(tree) = tree_carrier(host, &stored.record, Some(&commits), number, tree)? {
                     batch.ops.extend(tree.rows(&base).await?.ops);
                 }
             }
@@ -232,8 +254,12 @@ fn absent_commit(commit: &str, project: &UserRepository) -> String {
     format!("commit {commit} is neither in the store nor in `{}`; fetch it there first", project.root().display())
 }
 
-/// Makes one tree; returns what is missing instead. A directory that is there is of an earlier time.
-fn rebuild(
+/// Makes one tree from a row, also for a fork; returns what is missing instead. A directory that is there is of an
+/// earlier time. Blocks as long as that takes.
+///
+/// # Errors
+/// When the store, git or the file system refuses.
+pub fn rebuild(
     store: &dyn Store,
     project: &UserRepository,
     directory: &Path,

@@ -33,7 +33,7 @@ use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_plugins::plugin_set::PluginSet;
 use longhaul_records::bus::EventBus;
 use longhaul_records::invocation::JournaledResult;
-use longhaul_records::ledger::Ledger;
+use longhaul_records::ledger::{Ledger, ProjectDay};
 use longhaul_records::record::RunRecord;
 use longhaul_toolbox::commit_carrier::CommitCarrier;
 use repository::Repository;
@@ -72,7 +72,8 @@ impl WorkExecutor {
         let models = ModelSet::build(&config.models, used, &record.directory, &record.models, environment)?;
         let models = Arc::new(models);
         let memory = longhaul_memory::open(&host, memories, &config, &record.pins, &record.directory).await?;
-        let ledger = Arc::new(Ledger::open(Arc::clone(&host.store), &record.run)?);
+        let day = ProjectDay::of(&record, &config, Arc::clone(&host.clock));
+        let ledger = Arc::new(Ledger::open(Arc::clone(&host.store), &record.run, day)?);
         let (levels, workspaces) = Default::default();
         let commits = carried::carrier(&host, &record)?;
         let executor = Self { host, graphs, config, models, memory, record, bus, ledger, levels, commits, workspaces };

@@ -28,7 +28,7 @@ pub fn put_step(
     for over in record::questions_over(store, &record.run, state)? {
         batch.push(Op::Delete(Table::States, over));
     }
-    let mut filled = record::put_state(store, std::mem::take(batch), &record.run, state)?;
+    let mut filled = record::put_state(store, std::mem::take(batch), &record.run, state, events)?;
     for event in events {
         tracing::trace!(number = event.number, "run.event");
         filled = filled.insert(Table::Events, key.clone().number(event.number), serde_json::to_vec(event)?);

@@ -132,6 +132,7 @@ fn progress_of(store: &dyn Store, run: &RunId) -> fault::Result<u64> {
     let last = record::last_event(store, run)?;
     let limit = usize::try_from(EVENTS_MAX).unwrap_or(usize::MAX);
     let events = record::events_after(store, run, last.saturating_sub(EVENTS_MAX), limit)?;
-    let of_work = events.iter().rev().find(|event| !matches!(event.event, Event::RunResumed));
+    let of_work =
+        events.iter().rev().find(|event| !matches!(event.event, Event::RunResumed | Event::PluginMoved { .. }));
     Ok(of_work.map_or(0, |event| event.number))
 }

@@ -136,6 +136,7 @@ mod tests {
             spent: InvocationUsage::default(),
             wall_ms: 0,
             budget_microdollars: None,
+            forked_from: None,
         }
     }
 

@@ -61,6 +61,7 @@ impl Service {
             goal,
             pins,
             models,
+            model: None,
             plan,
             ask: Some(dispatch),
             passed_before: std::collections::BTreeMap::new(),

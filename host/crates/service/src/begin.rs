@@ -53,14 +53,14 @@ impl Service {
             PlanAcceptance::Ask if plan.is_none() => StopCondition::Plan,
             PlanAcceptance::Ask | PlanAcceptance::Auto => until,
         };
-        let before = record::newest_on_branch(&*self.host.store, &directory)?;
+        let branch = format!("longhaul/{}", config.project.name);
+        let before = record::newest_on_branch(&*self.host.store, &directory, &branch)?;
         refuse_second(before.as_ref(), again)?;
         self.refuse_missing_commits(before.as_ref()).await?;
         let scope = if plan.is_some() { CheckScope::Planned } else { CheckScope::Run };
         self.refuse_faults(&directory, &config, text.as_deref(), &models, &scope).await?;
         let goal = check::machine::goal(&directory, &config)?;
         self.sweep_trees()?;
-        let branch = format!("longhaul/{}", config.project.name);
         let start = start_point(&directory, &branch).await?;
         let created_ms = self.host.clock.now_ms();
         let mut batch = Batch::new();
@@ -75,6 +75,7 @@ impl Service {
             goal,
             pins: plugin_set::pin(&self.host, &config, &directory, &mut batch)?,
             models,
+            model: None,
             plan,
             ask: None,
             passed_before: before.as_ref().map(|before| before.state.passed()).unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! The servers that share the store of a service, as this one knows itself among them, and what a run meets that none of
 //! them takes. It asks no server and reads no store.
 
+use super::remote_runs::RemoteRuns;
 use longhaul_config::server::WorkerSettings;
 use longhaul_core::RunId;
 use longhaul_core::capacity::{AdmissionVerdict, Capacity, Need};
@@ -39,10 +40,11 @@ impl Cluster {
     }
 }
 
-/// The room of a machine, with the number of runs of `[worker]`.
+/// The room of a machine, with the number of runs of `[worker]`, and the runs that workers have.
 pub(super) struct ServerCapacity {
     pub(super) machine: Arc<dyn Capacity>,
     pub(super) cluster: Arc<Cluster>,
+    pub(super) remote: Arc<Mutex<RemoteRuns>>,
 }
 
 impl Capacity for ServerCapacity {
@@ -52,6 +54,10 @@ impl Capacity for ServerCapacity {
 
     fn runs_max(&self) -> u32 {
         self.cluster.runs_max(self.machine.runs_max())
+    }
+
+    fn runs_elsewhere(&self, project: &str) -> u32 {
+        self.remote.lock().unwrap_or_else(PoisonError::into_inner).count_of(project)
     }
 }
 
@@ -66,17 +72,34 @@ impl Leading {
 
 /// No server can take a run now.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "run {run} needs a server with the labels {}, and none that has them can take it; it goes on by itself once one can \
-     (`longhaul workers` shows them){}", .labels.join(", "), .refusals.concat()
-)]
-pub struct NoServer {
-    /// The run.
-    pub run: RunId,
-    /// The labels that it needs.
-    pub labels: Vec<String>,
-    /// The reasons of servers that could not take it a moment ago, each behind a separator and its name.
-    pub refusals: Vec<String>,
+pub enum NoServer {
+    /// None that has its labels.
+    #[error(
+        "run {run} needs a server with the labels {}, and none that has them can take it; it goes on by itself once one \
+         can (`longhaul workers` shows them){}", .labels.join(", "), .refusals.concat()
+    )]
+    Labels {
+        /// The run.
+        run: RunId,
+        /// The labels that it needs.
+        labels: Vec<String>,
+        /// The reasons of servers that could not take it a moment ago, each behind a separator and its name.
+        refusals: Vec<String>,
+    },
+    /// None may, since as many runs of its project work. The server that leads has not the labels that it needs, so the
+    /// run does not wait in the queue there.
+    #[error(
+        "run {run} waits for other runs of project `{project}`, of which runs_at_once_max under [project] of \
+         longhaul.toml allows {max} at once, on all servers together; it goes on by itself once it may"
+    )]
+    Capped {
+        /// The run.
+        run: RunId,
+        /// The name of its project.
+        project: String,
+        /// The cap.
+        max: u32,
+    },
 }
 
 /// A worker got the run while a request about it waited for its turn.

@@ -180,6 +180,7 @@ fn of_tree(error: &TreeError) -> FaultCode {
         | TreeError::CheckedOut { .. }
         | TreeError::BranchName { .. }
         | TreeError::NameTaken { .. }
+        | TreeError::BranchExists { .. }
         | TreeError::Detached { .. }
         | TreeError::NoBranch { .. }
         | TreeError::Conflicts { .. }
@@ -346,9 +347,10 @@ fn of_answer_to_effect(error: &ResolveError) -> FaultCode {
 
 fn of_journal(error: &JournalError) -> FaultCode {
     match error {
-        JournalError::Diverged { .. } | JournalError::Parked(_) | JournalError::Unanswered { .. } => {
-            FaultCode::Conflict
-        }
+        JournalError::Diverged { .. }
+        | JournalError::Parked(_)
+        | JournalError::Unanswered { .. }
+        | JournalError::NotAnswered { .. } => FaultCode::Conflict,
         JournalError::Limit(_) => FaultCode::Invalid,
         JournalError::Store(error) => error.into(),
         _ => FaultCode::Internal,

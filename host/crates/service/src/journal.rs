@@ -1,16 +1,24 @@
-//! The journals and the events of runs: listed, and invocations run again from them. Changes nothing.
+//! The journals and events of runs: listed, and invocations run again from them; runs as they were. Changes nothing.
 
 use super::{Service, ServiceOperations, replay};
 use longhaul_api::journal::{
-    InvocationEntries, InvocationList, ListCarried, ListEntries, ListEvents, ListInvocations, ReplayInvocations,
-    ReplayOutcome,
+    InvocationEntries, InvocationList, ListCarried, ListEntries, ListEvents, ListInvocations, RecordInvocation,
+    RecordedInvocation, ReplayInvocations, ReplayOutcome,
 };
 use longhaul_api::operations::JournalOperations;
+use longhaul_api::points::{LaneAtPoint, Point, RunAtPoint, ShowPoint};
+use longhaul_api::rehearsals::{RehearsalReport, RehearseRuns};
 use longhaul_api::runs::CarriedInvocation;
 use longhaul_core::event::{Event, RunEvent};
 use longhaul_core::fault::{self, Fault, bail};
+use longhaul_core::model::Usage;
+use longhaul_core::store::Store;
 use longhaul_core::{InvocationId, RunId};
-use longhaul_records::record;
+use longhaul_forks::points::{self, PointInRun};
+use longhaul_harness::state::BlockedBy;
+use longhaul_harness::{Lane, RunState};
+use longhaul_records::record::{self, RunRecord};
+use longhaul_records::sums;
 
 /// Entries and events that are read at once.
 const PAGE: usize = 1_000;
@@ -38,6 +46,10 @@ impl JournalOperations for ServiceOperations<'_> {
         Ok(InvocationEntries { invocation, entries, finished })
     }
 
+    async fn record_invocation(&self, request: RecordInvocation) -> fault::Result<RecordedInvocation> {
+        self.0.recorded_invocation(request).await
+    }
+
     async fn replay(&self, request: ReplayInvocations) -> fault::Result<ReplayOutcome> {
         let ReplayInvocations { run, invocation, with } = request;
         let stored = self.0.find(&run)?;
@@ -46,9 +58,23 @@ impl JournalOperations for ServiceOperations<'_> {
         Ok(ReplayOutcome { invocations })
     }
 
+    async fn rehearse_runs(&self, request: RehearseRuns) -> fault::Result<RehearsalReport> {
+        self.0.rehearse_runs(&request).await
+    }
+
     async fn events(&self, ListEvents { run, after }: ListEvents) -> fault::Result<Vec<RunEvent>> {
         let run = self.0.find(&run)?.record.run;
         record::events_after(&*self.0.host.store, &run, after, PAGE)
+    }
+
+    async fn run_at_point(&self, ShowPoint { run, point }: ShowPoint) -> fault::Result<RunAtPoint> {
+        let record = self.0.find(&run)?.record;
+        if matches!(point, Point::Time(at_ms) if at_ms > self.0.host.clock.now_ms()) {
+            bail!("{point} is in the future; name a time that has passed");
+        }
+        let store = &*self.0.host.store;
+        let found = points::resolve(store, &record.run, &point)?;
+        shown_at(store, &record, point, found)
     }
 
     async fn carried_invocations(&self, ListCarried { run }: ListCarried) -> fault::Result<Vec<CarriedInvocation>> {
@@ -100,7 +126,45 @@ impl Service {
     }
 }
 
-fn full_name(run: &RunId, named: &str) -> InvocationId {
+/// A run at a point, for people.
+fn shown_at(store: &dyn Store, record: &RunRecord, point: Point, found: PointInRun) -> fault::Result<RunAtPoint> {
+    let PointInRun { event, at_ms, state, .. } = found;
+    let lane = |lane: &Lane| -> fault::Result<LaneAtPoint> {
+        let invocation = InvocationId::of_action(&record.run, &lane.work.key());
+        Ok(LaneAtPoint {
+            feature: lane.work.feature().map(str::to_owned),
+            entries: points::answered_until(store, &invocation, at_ms)?,
+            waiting_for: lane.wait.as_ref().map(|wait| wait.park.reason.clone()),
+            invocation,
+        })
+    };
+    let replies = sums::until(store, &record.run, event)?.spent;
+    Ok(RunAtPoint {
+        run: record.run.clone(),
+        point,
+        event,
+        at_ms,
+        status: state.status(),
+        lanes: state.lanes.iter().map(lane).collect::<fault::Result<_>>()?,
+        questions: open_questions(&state),
+        usage: replies.iter().fold(Usage::default(), |sum, one| sum.plus(one.usage)),
+        commit: match record.ask {
+            Some(_) => None,
+            None => Some(points::newest_commit(store, record, event)?),
+        },
+        features: state.features,
+    })
+}
+
+/// What a run waited for people with: lanes that they hold up, and questions of agents about their features.
+fn open_questions(state: &RunState) -> Vec<String> {
+    let of_lanes = state.waits().filter(|(_, wait)| wait.wait.is_for_a_person());
+    let of_lanes = of_lanes.map(|(_, wait)| wait.park.reason.clone());
+    let of_features = state.features.iter().filter(|feature| feature.blocked_by == Some(BlockedBy::Question));
+    of_lanes.chain(of_features.map(|feature| feature.why.clone())).collect()
+}
+
+pub(super) fn full_name(run: &RunId, named: &str) -> InvocationId {
     let prefix = format!("{run}/");
     if named.starts_with(&prefix) { InvocationId::from_text(named) } else { InvocationId::of_action(run, named) }
 }

@@ -15,6 +15,7 @@
 //! | `begin.rs` | the start of a run |
 //! | `codes.rs` | the codes of errors |
 //! | `ask.rs` | the start of an ask |
+//! | `forks.rs` | forks of runs |
 //! | `orders.rs` | resume, pause, abandon, edit |
 //! | `archive.rs` | the archive of runs |
 //! | `answers.rs` | answers to questions about effects, and their withdrawal |
@@ -27,10 +28,14 @@
 //! | `proposals.rs` | proposals of agents, and their acceptance or rejection |
 //! | `mcp.rs` | descriptions of MCP servers, which people accept |
 //! | `replay.rs` | replays of invocations |
+//! | `rehearse.rs`, `requests.rs` | replays of runs on other bytes, and the requests at which they differ |
+//! | `move_run.rs` | moves of runs to other bytes of a plugin |
+//! | `recordings.rs` | recordings of invocations for tests |
 //! | `resources.rs` | the resource usage of the machine |
 //! | `telemetry.rs`, `exporters.rs` | traces, metrics and logs of runs, for a collector |
 //! | `metrics.rs` | metrics for Prometheus |
 //! | `run_lists.rs`, `run_table.rs` | lists and numbers of runs, and the table in memory that they are made of |
+//! | `compare.rs` | runs beside each other |
 //! | `costs.rs`, `cost_sums.rs` | the costs of runs, by project, model, agent and day, and their exact sums |
 //! | `checkpoints.rs` | export and import of checkpoints |
 //! | `graphs.rs` | graphs of code steps |
@@ -60,11 +65,13 @@ mod check;
 mod checkpoints;
 mod cluster;
 mod codes;
+mod compare;
 mod cost_sums;
 mod costs;
 mod decisions;
 mod exporters;
 mod features;
+mod forks;
 mod grants;
 mod graphs;
 mod handover;
@@ -74,14 +81,18 @@ mod listeners;
 mod mcp;
 mod memory;
 mod metrics;
+mod move_run;
 mod news;
 mod orders;
 mod projects;
 mod proposals;
 mod query;
 mod recheck;
+mod recordings;
+mod rehearse;
 mod remote_runs;
 mod replay;
+mod requests;
 mod reread;
 mod resources;
 mod reverts;
@@ -205,7 +216,7 @@ pub struct Service {
     cluster: Option<Arc<Cluster>>,
     leading: cluster::Leading,
     /// The runs that workers have, while this service leads.
-    remote: Mutex<remote_runs::RemoteRuns>,
+    remote: Arc<Mutex<remote_runs::RemoteRuns>>,
     /// Held during a look at the workers.
     looking: tokio::sync::Mutex<()>,
     /// Loads plugins, confines them and serves their calls. Dropped last: it holds the lock of the data directory.
@@ -273,7 +284,7 @@ impl Service {
             naming: tokio::sync::RwLock::default(),
             leading: cluster::Leading::of(cluster.as_deref()),
             cluster,
-            remote: Mutex::default(),
+            remote: Arc::default(),
             looking: tokio::sync::Mutex::default(),
             host,
         }

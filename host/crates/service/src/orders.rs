@@ -149,7 +149,7 @@ impl Service {
         if self.leads() {
             self.send_notifications();
         }
-        self.lock().insert(run.clone(), Active { project: record.id.clone(), handle, task });
+        self.lock().insert(run.clone(), Active { project: record.scope().to_owned(), handle, task });
         self.report(&record, &watched, reported).await;
         let _ = go.send(());
         self.tell(&run);
@@ -231,8 +231,8 @@ impl Service {
 
     fn refuse_outdated(&self, record: &RunRecord) -> fault::Result<()> {
         let RunRecord { run, directory, branch, .. } = record;
-        let newest = record::newest_on_branch(&*self.host.store, directory)?.map(|newest| newest.record);
-        match newest.filter(|newer| newer.run != *run && newer.branch == *branch) {
+        let newest = record::newest_on_branch(&*self.host.store, directory, branch)?.map(|newest| newest.record);
+        match newest.filter(|newer| newer.run != *run) {
             None => Ok(()),
             Some(newer) => bail!(Fault::conflict(format!(
                 "run {} came after run {run} on `{branch}`; go on with that one, or start a new run",

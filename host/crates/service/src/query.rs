@@ -41,6 +41,7 @@ impl Service {
             spent: ledger.total,
             wall_ms: ledger.wall_ms,
             budget_microdollars: state.limits.cost_microdollars_max,
+            forked_from: record::forked(&*self.host.store, &record.run)?.map(|origin| origin.parent),
         })
     }
 
@@ -60,7 +61,7 @@ impl Service {
         let questions: Vec<_> = questions.into_iter().map(OpenQuestion::from).collect();
         let config = record.config_now()?;
         let waits = self.handle(&record.run).and_then(|handle| handle.waits());
-        let room = |why| format!("waits for room on this machine, and goes on by itself when there is some: {why}");
+        let room = |why| format!("waits for room, and goes on by itself when there is some: {why}");
         let is_over = matches!(state.phase, Phase::Ended { .. });
         let doubt = commit_loss::of_run(&*self.host.store, &record.run)?.filter(|_| !is_over);
         let reason = match (waits, doubt, self.of_other_servers(stored)?) {
@@ -73,6 +74,7 @@ impl Service {
         Ok(Status {
             summary: self.summary(stored)?,
             branch: record.branch.clone(),
+            fork: self.origin(&record.run)?,
             asked: record.ask.as_ref().map(|_| record.goal.clone()),
             synthesis: state.answer.clone(),
             reason,

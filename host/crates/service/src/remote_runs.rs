@@ -113,6 +113,21 @@ impl RemoteRuns {
         (u32::try_from(own().count()).unwrap_or(u32::MAX), u32::try_from(of_project).unwrap_or(u32::MAX))
     }
 
+    /// The number of runs of a project that workers have.
+    pub(super) fn count_of(&self, project: &str) -> u32 {
+        let of_project = self.runs.values().filter(|remote| remote.project == project).count();
+        u32::try_from(of_project).unwrap_or(u32::MAX)
+    }
+
+    /// As [`Self::add`], unless workers have as many runs of its project as `max`.
+    pub(super) fn add_within(&mut self, max: u32, run: RunId, remote: RemoteRun) -> bool {
+        let has_room = self.count_of(&remote.project) < max;
+        if has_room {
+            self.add(run, remote);
+        }
+        has_room
+    }
+
     /// Notes a call, and returns its number and what brings its reply. The sender is dropped where none will come.
     pub(super) fn call(&mut self, at: &WorkerEpoch, now_ms: u64) -> (u64, oneshot::Receiver<Reply>) {
         self.number = calls::next_number(self.number, now_ms);
@@ -228,6 +243,20 @@ mod tests {
         let refused = |remote: &RemoteRuns, later: Duration| remote.refusal(&run("r-4"), "a", now + later);
         assert_eq!(refused(&remote, Duration::ZERO).as_deref(), Some("no such directory"));
         assert_eq!((refused(&remote, REFUSED_FOR), remote.refusal(&run("r-4"), "b", now)), (None, None));
+    }
+
+    #[test]
+    fn no_more_runs_of_a_project_are_given_away_than_it_may_have_at_once() {
+        let mut remote = with(&[("r-1", "a", 1), ("r-2", "b", 1)]);
+        let given = |remote: &mut RemoteRuns, name: &str, project: &str| {
+            let (at, project, bus) = (at("c", 1), project.to_owned(), EventBus::default());
+            remote.add_within(3, run(name), RemoteRun { at, project, bus, last: 0, is_claimed: false })
+        };
+        assert!(given(&mut remote, "r-3", "p-1") && !given(&mut remote, "r-4", "p-1"));
+        assert!(given(&mut remote, "r-4", "p-2"), "another project");
+        assert_eq!((remote.count_of("p-1"), remote.count_of("p-2"), remote.has(&run("r-4"))), (3, 1, true));
+        remote.remove(&run("r-1"), &at("a", 1));
+        assert!(given(&mut remote, "r-5", "p-1"));
     }
 
     #[test]

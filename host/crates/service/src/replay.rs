@@ -1,12 +1,16 @@
-//! Running finished invocations again from their journals: nothing is executed, everything is compared.
+//! Running invocations again from their journals: nothing is executed, everything is compared.
+//!
+//! The recorder answers from the journal alone and writes nothing, and models, tools and checks are null: what the
+//! journal does not hold ends the replay.
 
 use longhaul_api::runs::ReplayResult;
 use longhaul_capabilities::null::NullServices;
 use longhaul_capabilities::{InvocationScope, InvocationSetup, Services, Watch};
+use longhaul_config::Config;
 use longhaul_core::approval::AllFree;
 use longhaul_core::fault::{self, Context, Fault, bail};
 use longhaul_core::grant::Grants;
-use longhaul_core::journal::{Began, Finished};
+use longhaul_core::journal::{Began, Finished, JournalError};
 use longhaul_core::memory::Embedded;
 use longhaul_core::work::{Goal, Outcome, Plan, RoleError, Rubric, StepResult, Subject, Synthesis, Verdict};
 use longhaul_core::{InvocationId, Limits};
@@ -16,7 +20,7 @@ use longhaul_plugins::plugin_host::PluginHost;
 use longhaul_records::invocation::{CHOICE, JournaledResult};
 use longhaul_records::record::RunRecord;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -84,6 +88,19 @@ pub async fn one(
     run_again(host, record, invocation, &finished, with, watch).await
 }
 
+/// The difference of the calls and the result of a finished invocation from its journal. The fuel is not compared.
+pub async fn difference_of(
+    host: &Arc<PluginHost>,
+    record: &RunRecord,
+    invocation: &InvocationId,
+    began: &Began,
+    finished: &Finished,
+    watch: Arc<dyn Watch>,
+) -> fault::Result<Option<String>> {
+    let replayed = over_journal(host, record, invocation, began, finished, &ReplayBasis::default(), watch).await?;
+    Ok(replayed.difference.map(|difference| difference.to_string()))
+}
+
 /// Hears what was said in an invocation that has not ended, up to where its journal ends.
 pub async fn so_far(
     host: &Arc<PluginHost>,
@@ -91,8 +108,12 @@ pub async fn so_far(
     invocation: InvocationId,
     watch: Arc<dyn Watch>,
 ) -> fault::Result<()> {
-    let no_end = Finished { result: String::new(), fuel_used: 0, interrupted: false, at_ms: 0 };
-    run_again(host, record, invocation, &no_end, None, watch).await.map(drop)
+    run_again(host, record, invocation, &no_end(), None, watch).await.map(drop)
+}
+
+/// What an invocation that has not ended is compared with.
+pub(super) fn no_end() -> Finished {
+    Finished { result: String::new(), fuel_used: 0, interrupted: false, at_ms: 0 }
 }
 
 async fn run_again(
@@ -103,38 +124,127 @@ async fn run_again(
     with: Option<&Path>,
     watch: Arc<dyn Watch>,
 ) -> fault::Result<ReplayResult> {
-    let store = &*host.store;
-    let began =
-        longhaul_journal::began(store, &invocation)?.or_unknown(|| format!("there is no invocation `{invocation}`"))?;
+    let began = longhaul_journal::began(&*host.store, &invocation)?
+        .or_unknown(|| format!("there is no invocation `{invocation}`"))?;
     if began.export == CHOICE {
         bail!("`{invocation}` is what longhaul itself asked a model; there is no plugin to run again");
     }
     let plugin = match with {
-        Some(path) => host.loaded.get(&host.engine, &began.plugin, &host.engine.read(&began.plugin, path)?).await?,
+        Some(path) => {
+            let bytes = host.engine.read(&began.plugin, path)?;
+            Some(host.loaded.get(&host.engine, &began.plugin, &bytes).await?)
+        }
+        None => None,
+    };
+    let basis = ReplayBasis { plugin, ..ReplayBasis::default() };
+    let Replayed { calls, fuel, fuel_counts, difference } =
+        over_journal(host, record, &invocation, &began, finished, &basis, watch).await?;
+    let mut difference = difference.map(|difference| difference.to_string());
+    if difference.is_none() && fuel_counts && fuel != finished.fuel_used {
+        difference = Some(format!("the fuel differs: {} was recorded, {fuel} was used", finished.fuel_used));
+    }
+    let same = difference.is_none();
+    Ok(ReplayResult { invocation, calls, fuel: (finished.fuel_used, fuel), same, difference })
+}
+
+/// The conditions of a replay that are not those of the run.
+#[derive(Clone, Default)]
+pub(super) struct ReplayBasis {
+    /// The plugin that takes the place of the pinned one.
+    pub(super) plugin: Option<Arc<Plugin>>,
+    /// The configuration with the grants and limits. None: the one that the run began with.
+    pub(super) config: Option<Arc<Config>>,
+    /// True when the settings of the plugin are those of that configuration, too.
+    pub(super) settings: bool,
+}
+
+/// The end of a replay.
+pub(super) struct Replayed {
+    /// The number of calls that the journal answered.
+    pub(super) calls: u32,
+    fuel: u64,
+    /// True when the same fuel was to be used: by the same bytes under the same conditions.
+    fuel_counts: bool,
+    pub(super) difference: Option<ReplayDifference>,
+}
+
+/// The first difference of a replay from its journal.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReplayDifference {
+    /// It asked something else, or reached the end of the journal.
+    #[error(transparent)]
+    Journal(JournalError),
+    /// It ended otherwise, with this result as JSON.
+    #[error("the result differs from the recorded one")]
+    Result(String),
+    /// It broke off, which tells nothing.
+    #[error("{0}")]
+    BrokenOff(String),
+}
+
+/// True for an export of a plugin; others are what longhaul does itself.
+pub(super) fn is_of_a_plugin(export: &str) -> bool {
+    settings_place(export).is_some()
+}
+
+/// Runs an invocation over its journal.
+pub(super) async fn over_journal(
+    host: &Arc<PluginHost>,
+    record: &RunRecord,
+    invocation: &InvocationId,
+    began: &Began,
+    finished: &Finished,
+    basis: &ReplayBasis,
+    watch: Arc<dyn Watch>,
+) -> fault::Result<Replayed> {
+    let store = &*host.store;
+    // An invocation that was moved goes on with other bytes than those that it began with.
+    let digest = record.pins.get(&began.table).map_or(began.component, |pin| pin.runs_on(invocation, began.component));
+    let plugin = match &basis.plugin {
+        Some(plugin) => Arc::clone(plugin),
         None => {
             let lost = || format!("the store lost the bytes of plugin `{}`", began.plugin);
-            let loading = host.loaded.get_pinned(&host.engine, &began.plugin, began.component, || {
-                store.blob(&began.component)?.or_internal(lost)
-            });
-            loading.await?
+            let bytes = || store.blob(&digest)?.or_internal(lost);
+            host.loaded.get_pinned(&host.engine, &began.plugin, digest, bytes).await?
         }
     };
-    let input = store.blob(&began.input)?.or_internal(|| "the store lost the input of the invocation")?;
-    let config = record.config()?;
-    let limits = config.part(&began.table).map_or_else(Limits::default, |part| config.limits_of(part));
+    let mut input = store.blob(&began.input)?.or_internal(|| "the store lost the input of the invocation")?;
+    let config = match &basis.config {
+        Some(config) => Arc::clone(config),
+        None => Arc::new(record.config()?),
+    };
+    let part = config.part(&began.table);
+    if let Some(part) = part.filter(|_| basis.settings) {
+        input = with_settings(&input, &began.export, Value::Object(part.settings.clone()))?;
+    }
+    let limits = part.map_or_else(Limits::default, |part| config.limits_of(part));
     // Other bytes use other fuel; what they ask and answer must still be the same.
-    let fingerprint = if with.is_some() { "" } else { host.engine.fingerprint() };
+    let fuel_counts = basis.plugin.is_none() && basis.config.is_none() && digest == began.component;
+    let fingerprint = if fuel_counts { host.engine.fingerprint() } else { "" };
     let recorder = Recorder::replay(Arc::clone(&host.store), invocation.clone(), fingerprint, &limits)?
         .or_internal(|| "the journal is gone")?;
-    let mut setup = setup(host, record, &recorder, limits, finished);
+    let mut setup = setup(host, record, &recorder, &config, limits, finished);
     setup.services.watch = watch;
-    let mut replayed = compare(&plugin, setup, &recorder, &began, finished, &input).await?;
-    if with.is_none() && replayed.same && replayed.fuel.0 != replayed.fuel.1 {
-        replayed.same = false;
-        replayed.difference =
-            Some(format!("the fuel differs: {} was recorded, {} was used", replayed.fuel.0, replayed.fuel.1));
+    let (fuel, difference) = compare(&plugin, setup, &recorder, began, finished, &input).await?;
+    Ok(Replayed { calls: recorder.asked(), fuel, fuel_counts, difference })
+}
+
+/// The place of the plugin's settings in the input of an export, as a JSON pointer.
+fn settings_place(export: &str) -> Option<&'static str> {
+    match export {
+        "planner.plan" | "agent.run" => Some("/settings"),
+        "planner.replan" | "planner.synthesize" => Some("/0/settings"),
+        "evaluator.judge" => Some("/1/settings"),
+        _ => None,
     }
-    Ok(replayed)
+}
+
+fn with_settings(input: &[u8], export: &str, settings: Value) -> fault::Result<Vec<u8>> {
+    let mut value: Value = serde_json::from_slice(input)?;
+    if let Some(place) = settings_place(export).and_then(|place| value.pointer_mut(place)) {
+        *place = settings;
+    }
+    Ok(serde_json::to_vec(&value)?)
 }
 
 /// A replay sends no request: models, tools and checks are answered from the journal or not at all.
@@ -142,6 +252,7 @@ fn setup(
     host: &Arc<PluginHost>,
     record: &RunRecord,
     recorder: &Recorder,
+    config: &Config,
     limits: Limits,
     finished: &Finished,
 ) -> InvocationSetup {
@@ -149,8 +260,7 @@ fn setup(
     let table = recorder.began().table.as_str();
     // An invocation that time ended is ended by its fuel here: at the same instruction.
     let fuel_max = if finished.interrupted { finished.fuel_used } else { limits.fuel_max };
-    let config = record.config().ok();
-    let given = config.as_ref().and_then(|config| config.part(table));
+    let given = config.part(table);
     let grants = Grants {
         table: table.to_owned(),
         tools: given.map(|part| part.tools.clone()).unwrap_or_default(),
@@ -193,57 +303,50 @@ async fn compare(
     began: &Began,
     finished: &Finished,
     input: &[u8],
-) -> fault::Result<ReplayResult> {
+) -> fault::Result<(u64, Option<ReplayDifference>)> {
     let cancel = Cancel::default();
     match began.export.as_str() {
         "planner.plan" => {
             let called = plugin.plan(setup, &cancel, serde_json::from_slice(input)?).await;
-            compared::<Plan>(recorder, finished, called)
+            Ok(compared::<Plan>(recorder, finished, called))
         }
         "planner.replan" => {
             let (goal, plan, results): (Goal, Plan, Vec<StepResult>) = serde_json::from_slice(input)?;
             let called = plugin.replan(setup, &cancel, goal, plan, results).await;
-            compared::<Plan>(recorder, finished, called)
+            Ok(compared::<Plan>(recorder, finished, called))
         }
         "planner.synthesize" => {
             let (goal, results): (Goal, Vec<StepResult>) = serde_json::from_slice(input)?;
             let called = plugin.synthesize(setup, &cancel, goal, results).await;
-            compared::<Synthesis>(recorder, finished, called)
+            Ok(compared::<Synthesis>(recorder, finished, called))
         }
         "agent.run" => {
             let called = plugin.run(setup, &cancel, serde_json::from_slice(input)?).await;
-            compared::<Outcome>(recorder, finished, called)
+            Ok(compared::<Outcome>(recorder, finished, called))
         }
         "evaluator.judge" => {
             let (subject, rubric): (Subject, Rubric) = serde_json::from_slice(input)?;
             let called = plugin.judge(setup, &cancel, subject, rubric).await;
-            compared::<Verdict>(recorder, finished, called)
+            Ok(compared::<Verdict>(recorder, finished, called))
         }
         other => bail!("`{other}` is an effect of longhaul itself and has nothing to replay"),
     }
 }
 
-fn compared<T: Serialize + DeserializeOwned>(
+fn compared<T: Serialize>(
     recorder: &Recorder,
     finished: &Finished,
     called: Called<Result<T, RoleError>>,
-) -> fault::Result<ReplayResult> {
+) -> (u64, Option<ReplayDifference>) {
     let fuel = called.used.fuel;
-    let difference = difference(recorder, finished, called);
-    Ok(ReplayResult {
-        invocation: recorder.invocation().clone(),
-        calls: recorder.asked(),
-        fuel: (finished.fuel_used, fuel),
-        same: difference.is_none(),
-        difference,
-    })
+    (fuel, difference(recorder, finished, called))
 }
 
-fn difference<T: Serialize + DeserializeOwned>(
+fn difference<T: Serialize>(
     recorder: &Recorder,
     finished: &Finished,
     called: Called<Result<T, RoleError>>,
-) -> Option<String> {
+) -> Option<ReplayDifference> {
     let kept = match called.result {
         Ok(Ok(value)) => JournaledResult::Returned(value),
         Ok(Err(error)) => JournaledResult::Refused(error),
@@ -252,14 +355,36 @@ fn difference<T: Serialize + DeserializeOwned>(
         Err(error @ (CallError::Trapped { .. } | CallError::Contract { .. })) => {
             JournaledResult::Trapped(error.to_string())
         }
-        Err(error) => return Some(error.to_string()),
+        Err(CallError::Journal(error)) => return Some(ReplayDifference::Journal(error)),
+        Err(error) => return Some(ReplayDifference::BrokenOff(error.to_string())),
     };
     if let Err(error) = recorder.check_end() {
-        return Some(error.to_string());
+        return Some(ReplayDifference::Journal(error));
     }
     let result = serde_json::to_string(&kept).unwrap_or_default();
-    if result != finished.result {
-        return Some("the result differs from the recorded one".into());
+    (result != finished.result).then_some(ReplayDifference::Result(result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn settings_are_replaced_where_each_export_has_them() {
+        let at = |export: &str, input: Value| {
+            let input = serde_json::to_vec(&input).expect("JSON");
+            let changed = with_settings(&input, export, json!({ "new": 1 })).expect("JSON");
+            serde_json::from_slice::<Value>(&changed).expect("JSON")
+        };
+        let (old, new) = (json!({ "id": "a", "settings": {} }), json!({ "id": "a", "settings": { "new": 1 } }));
+        for export in ["agent.run", "planner.plan"] {
+            assert_eq!(at(export, old.clone()), new, "{export}");
+        }
+        for export in ["planner.replan", "planner.synthesize"] {
+            assert_eq!(at(export, json!([old, []])), json!([new, []]), "{export}");
+        }
+        assert_eq!(at("evaluator.judge", json!([{}, old])), json!([{}, new]));
+        assert!(is_of_a_plugin("agent.run") && !is_of_a_plugin(CHOICE) && !is_of_a_plugin("commit"));
     }
-    None
 }

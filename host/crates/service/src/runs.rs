@@ -2,7 +2,10 @@
 
 use super::ServiceOperations;
 use longhaul_api::commits::ShowCommit;
+use longhaul_api::comparison::{CompareRuns, RunComparison};
+use longhaul_api::forks::{ForkOutcome, ForkRun};
 use longhaul_api::operations::RunOperations;
+use longhaul_api::rehearsals::{MoveRun, MovedRun};
 use longhaul_api::run_lists::{CountRuns, ListInterrupted, ListRunPage, RunCounts, RunPage};
 use longhaul_api::runs::{
     AbandonRun, AffectedRun, AnswerRun, ArchiveRun, AskRequest, BeginRun, CancelTask, CommitLog, CostList, ListCommits,
@@ -13,6 +16,7 @@ use longhaul_core::fault;
 use longhaul_harness::Input;
 use longhaul_records::stop_condition::StopCondition;
 use longhaul_worktree::CommitDiff;
+use std::sync::Arc;
 
 #[async_trait::async_trait]
 impl RunOperations for ServiceOperations<'_> {
@@ -101,8 +105,16 @@ impl RunOperations for ServiceOperations<'_> {
         self.0.take_back(&run, feature.as_deref(), question.as_deref()).await
     }
 
+    async fn fork_run(&self, request: ForkRun) -> fault::Result<ForkOutcome> {
+        self.0.fork(request).await
+    }
+
     async fn revert_run(&self, RevertRun { run, to, stash }: RevertRun) -> fault::Result<RevertOutcome> {
         self.0.revert(&run, &to, stash).await
+    }
+
+    async fn move_run(&self, request: MoveRun) -> fault::Result<MovedRun> {
+        self.0.move_run(&request).await
     }
 
     async fn commit_log(&self, ListCommits { run, limit, reverted }: ListCommits) -> fault::Result<CommitLog> {
@@ -111,5 +123,10 @@ impl RunOperations for ServiceOperations<'_> {
 
     async fn commit_diff(&self, ShowCommit { run, commit }: ShowCommit) -> fault::Result<CommitDiff> {
         self.0.commit_diff(&self.0.find(&run)?, commit).await
+    }
+
+    async fn compare_runs(&self, request: CompareRuns) -> fault::Result<RunComparison> {
+        let service = Arc::clone(self.0);
+        tokio::task::spawn_blocking(move || service.compare(&request)).await?
     }
 }

@@ -258,7 +258,7 @@ impl Watch for ConversationRecorder {
 }
 
 /// A message as chat endpoints have it: one for each answer of a tool.
-fn chat(message: &Message) -> Vec<Value> {
+pub(super) fn chat(message: &Message) -> Vec<Value> {
     let text: Vec<String> = message.parts.iter().filter_map(shown).collect();
     let role = match message.speaker {
         MessageRole::User => "user",

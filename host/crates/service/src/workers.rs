@@ -46,7 +46,11 @@ impl Service {
     pub(super) fn capacity(&self) -> Arc<dyn Capacity> {
         match &self.cluster {
             None => self.resources.clone(),
-            Some(cluster) => Arc::new(ServerCapacity { machine: self.resources.clone(), cluster: Arc::clone(cluster) }),
+            Some(cluster) => Arc::new(ServerCapacity {
+                machine: self.resources.clone(),
+                cluster: Arc::clone(cluster),
+                remote: Arc::clone(&self.remote),
+            }),
         }
     }
 

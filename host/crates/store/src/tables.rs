@@ -20,10 +20,8 @@
 //! | `meta` | text | `format`: the number of the format in JSON; `written_by`: the version that made the file |
 //! | | | `log`, in format 2: the token of the last log whose batches are all in the tables; 16 bytes |
 //! | `runs` | run | the record of its start: project, branch, configuration, goal, pins; written once |
-//! | `states` | run | the versioned state of the harness, changed by the run's only writer: short fields, digests of the rest |
-//! | | run, `field`, name | a long field of the state |
-//! | | run, `page`, number from 0 | digests of 16 features of the state |
-//! | | run, `feature`, number from 0 | a feature of the state, its `spec` the digest of a blob |
+//! | `states` | run | the number of the row below that has the present state, changed by the run's only writer |
+//! | | run, `past`, number of the last event of a step | the versioned state of the harness after it: short fields, digests of blobs for the rest; see `record/parts.rs` of `longhaul-records` |
 //! | | run, `called`, key | the time at which a call of `builtin:project` added to the progress; text |
 //! | | run, `kept`, kind | the number of `decisions`, entries of `progress` and notes of `memory` that its agents keep, and their bytes |
 //! | | run, `annotation`, invocation | a person's annotation of an agent's trajectory |
@@ -31,6 +29,7 @@
 //! | | run, `proposal-told`, id | the mark of a proposal that an event reported; text |
 //! | | run, `approval`, id | a question to a person about a call of a tool, with the answer |
 //! | | run, `approval-rule`, id | a person's rule for the rest of the run |
+//! | | run, `repeats` | digests of calls that act and that runs which it was forked from made after the points |
 //! | | run, `question` | the effect in question, while the run waits with it |
 //! | | run, `judged`, feature | the digest of the tree that was judged last; text |
 //! | | run, `best-effort`, feature | the digest of a blob with the changes that a failing feature, or a revert, left; text |
@@ -39,6 +38,10 @@
 //! | | run, `place` | the data directory that has its trees, where several share the state |
 //! | | run, `tree`, number of the tree | the files of a tree that differ from a commit, where several share the state: the digest of their manifest |
 //! | | run, `git` | the commits of the run in the same case: digests of packs, and its refs |
+//! | | run, `tree-past`, number of the tree, time | the same of a tree from that time on, with `[run] tree_history`; null if it could not be kept |
+//! | | run, `forked` | the run that it was forked from, the point, and the usage before it |
+//! | | run, `fork`, other run | null: the other run is a fork of it |
+//! | | run, `lent`, other run | null: a journal of the other run may begin with entries that this run holds; without the other run the number of changes of these rows |
 //! | | run, `loss` | the failover or restore of the database that may have lost its newest commits; it goes on when a person resumes it |
 //! | | run, `queued` | the time from which it waits for its turn; text; deleted when it gets it |
 //! | | `migration` | the other end of a migration that is unfinished, or that moved the state away; a store with it is refused |
@@ -46,6 +49,8 @@
 //! | | `timeline` | the timeline of the server that has the store; a number |
 //! | | `history` | the id of the history of the store, which a loss of commits ends, and those of the earlier ones |
 //! | | `sums`, run | what the run did and used, summed up from its events, with the number of the last one |
+//! | | `project-day`, project, number of the day, run, invocation | what an invocation of a project used on a day of UTC; deleted two days later |
+//! | | the same, `call` | its model call in flight, with the most that it may use |
 //! | | `worker`, data directory | what a server that works on runs tells of itself: machine, labels, number of runs |
 //! | | `claim`, data directory, run | the claim of that server on a run, with the epoch of its seat; deleted when it ends |
 //! | | `call`, data directory, number | an operation that the leader asks that server to carry out; deleted with the reply |

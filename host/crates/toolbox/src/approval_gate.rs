@@ -1,7 +1,8 @@
 //! Decides about tool calls: the operator's policy first, then the rules of the run, then a person.
 //!
 //! A call that acts outside after its agent read untrusted text needs an approval even where the policy allows it,
-//! unless the operator or a rule of the run allows the source of that text.
+//! unless the operator or a rule of the run allows the source of that text. So does, in a fork, a call that acts and
+//! that the other run made after the point of the fork.
 //!
 //! When something cannot be read or stored, no call passes: the run waits, and the same call is decided again. The
 //! agent never sees this as a refusal.
@@ -12,12 +13,13 @@ use crate::tool_set::ToolSet;
 use longhaul_approval::{Approval, ApprovalKind, ApprovalStatus, ApprovalSubject, PolicyMode, PolicyVerdict, question};
 use longhaul_core::approval::{Approvals, CallDecision, Intent, Undecided};
 use longhaul_core::fault::{self, Fault};
-use longhaul_core::journal::EffectQuestion;
+use longhaul_core::journal::{EffectClass, EffectQuestion};
 use longhaul_core::store::{Batch, Store};
 use longhaul_core::tool::{ToolCall, ToolError};
 use longhaul_core::{Denial, Outage};
 use longhaul_records::approvals;
-use std::sync::Arc;
+use longhaul_records::repeats::{self, RepeatedEffects};
+use std::sync::{Arc, OnceLock};
 
 /// The gate for the calls of one agent.
 pub struct ApprovalGate {
@@ -25,13 +27,16 @@ pub struct ApprovalGate {
     tools: Arc<ToolSet>,
     agent: String,
     plugin: String,
+    /// The effects that its run may repeat with an approval alone, once they are read.
+    repeats: OnceLock<RepeatedEffects>,
 }
 
 impl ApprovalGate {
     /// The gate of the agent of a table, which that plugin is.
     pub fn new(tools: &Arc<ToolSet>, agent: &str, plugin: &str) -> Self {
         let (environment, tools) = (tools.environment().clone(), Arc::clone(tools));
-        Self { environment, tools, agent: agent.to_owned(), plugin: plugin.to_owned() }
+        let repeats = OnceLock::new();
+        Self { environment, tools, agent: agent.to_owned(), plugin: plugin.to_owned(), repeats }
     }
 
     fn gate(&self, call: &ToolCall) -> fault::Result<&ToolGate> {
@@ -59,8 +64,10 @@ impl ApprovalGate {
         {
             return Ok(Ok((decision, approvals::swap(Batch::new(), approval, &used)?)));
         }
+        let repeats = self.repeats(intent)?;
         let passes = match verdict {
-            PolicyVerdict::Allow => Some("the operator's policy".to_owned()),
+            // The operator allows the call, and did not know that it happened already.
+            PolicyVerdict::Allow if !repeats => Some("the operator's policy".to_owned()),
             _ => self.rule_for(gate, &intent.call, &subject)?,
         };
         let heard = match when_untrusted {
@@ -77,7 +84,7 @@ impl ApprovalGate {
                 if let Some(error) = self.tools.own_tool(&intent.call.tool).and_then(|own| own.refusal(&intent.call)) {
                     return Ok(Ok((CallDecision::Denied(refused(error)), Batch::new())));
                 }
-                self.ask(intent, gate, subject, heard).await?
+                self.ask(intent, gate, subject, AskReasons { heard, repeats }).await?
             }
         };
         let (text, ApprovalSubject { invocation, entry, .. }) = (question(&approval), approval.subject);
@@ -108,6 +115,22 @@ impl ApprovalGate {
         Ok(intent.heard.iter().filter(|source| !is_allowed(source)).cloned().collect())
     }
 
+    /// True when the run that this one was forked from made this call after the point of the fork: it acts, and would do
+    /// so a second time.
+    fn repeats(&self, intent: &Intent) -> fault::Result<bool> {
+        if intent.effect != EffectClass::Acts {
+            return Ok(false);
+        }
+        let known = match self.repeats.get() {
+            Some(known) => known,
+            None => {
+                let read = repeats::of_run(&*self.environment.store, &intent.invocation.run())?;
+                self.repeats.get_or_init(|| read)
+            }
+        };
+        Ok(known.has(&intent.call))
+    }
+
     /// True when a person was asked about this call before, so that its question stands at this place of the journal.
     fn is_asked(&self, intent: &Intent) -> bool {
         let run = intent.invocation.run();
@@ -128,8 +151,9 @@ impl ApprovalGate {
         intent: &Intent,
         gate: &ToolGate,
         subject: ApprovalSubject,
-        heard: Vec<String>,
+        because: AskReasons,
     ) -> fault::Result<Approval> {
+        let AskReasons { heard, repeats } = because;
         let approval = Approval {
             id: subject.id(),
             subject,
@@ -139,6 +163,7 @@ impl ApprovalGate {
             effect: intent.effect,
             runs_commands: gate.runs_commands(&intent.call),
             heard,
+            repeats,
             at_ms: self.environment.clock.now_ms(),
             standing: ApprovalStatus::Open,
         };
@@ -148,11 +173,21 @@ impl ApprovalGate {
     }
 }
 
+/// The reasons why a person is asked about a call, beside the operator's policy.
+struct AskReasons {
+    /// The sources of untrusted text that no rule allows.
+    heard: Vec<String>,
+    /// True when the call repeats an effect.
+    repeats: bool,
+}
+
 #[async_trait::async_trait]
 impl Approvals for ApprovalGate {
     fn is_free(&self, intent: &Intent) -> bool {
-        self.gate(&intent.call)
-            .is_ok_and(|gate| gate.is_free(&intent.call) && self.when_untrusted(gate, intent) == PolicyMode::Allow)
+        let is_free =
+            |gate: &ToolGate| gate.is_free(&intent.call) && self.when_untrusted(gate, intent) == PolicyMode::Allow;
+        // One of which nobody can tell is decided about, and fails there.
+        self.gate(&intent.call).is_ok_and(is_free) && self.repeats(intent).is_ok_and(|repeats| !repeats)
     }
 
     fn asks(&self, intent: &Intent) -> bool {
@@ -162,10 +197,16 @@ impl Approvals for ApprovalGate {
             (PolicyVerdict::Ask, _) | (PolicyVerdict::Allow, PolicyMode::Ask) => true,
             // Other work of the run may have asked about its destination meanwhile.
             (PolicyVerdict::Allow, PolicyMode::Allow) => {
-                !intent.heard.is_empty() && gate.reaches_out() && self.is_asked(intent)
+                (!intent.heard.is_empty() && gate.reaches_out() && self.is_asked(intent))
+                    || self.repeats(intent).unwrap_or(true)
             }
             (PolicyVerdict::Deny(_), _) | (PolicyVerdict::Allow, PolicyMode::Deny) => false,
         }
+    }
+
+    fn is_repeated(&self, intent: &Intent) -> bool {
+        // One of which nobody can tell may be.
+        self.repeats(intent).unwrap_or(true)
     }
 
     fn leaves(&self, call: &ToolCall) {

@@ -52,7 +52,7 @@ pub struct ToolSet {
 pub struct TreeWatch {
     /// Tracks what calls write into the tree and no commit would hold.
     pub unkept: DiscardedChanges,
-    /// Stores the tree; none where no other data directory shares the state.
+    /// Stores the tree; none where neither another data directory nor a fork needs it.
     pub carrier: Option<TreeCarrier>,
 }
 

@@ -1,16 +1,17 @@
-//! The tree of a run as content of the store, for the other data directories that share it.
+//! The tree of a run as content of the store, for the other data directories that share it, and for forks.
 //!
-//! After each effect that may have changed the tree it is compared with the commit that it began at. What is new goes
+//! A row has the tree as it is now, where other data directories share the state; `[run] tree_history` keeps rows of
+//! the tree as it was at each time before. After each effect that may have changed the tree it is compared with the commit that it began at. What is new goes
 //! into the store: content before, and the row that names it in the transaction of the effect's answer. So whoever has
 //! the answer has the files, too. A tree that cannot be read loses its row, since the former one would lack effects
 //! that the journal has. Ignored files stay where they are. Refuses to write into a tree.
 
 use crate::commit_carrier::{CommitCarrier, RIDING_BYTES_MAX};
-use longhaul_core::Digest;
 use longhaul_core::fault::{self, Fault, bail};
 use longhaul_core::store::{Batch, Op, StoreError};
 use longhaul_core::tool::EffectRows;
-use longhaul_records::record::{self, CarriedTree, UncarriedFile};
+use longhaul_core::{Clock, Digest};
+use longhaul_records::record::{self, CarriedTree, TimedTree, UncarriedFile};
 use longhaul_worktree::{FileContent, LostFile, Tree, TreeContents, TreeError};
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -37,6 +38,8 @@ struct Inner {
     /// The number of the tree among those of the run.
     number: u32,
     tree: Tree,
+    /// The clock by which former trees are kept; none: they are not.
+    history: Option<Arc<dyn Clock>>,
     /// Held from a look at the tree until its row is stored.
     looking: Arc<tokio::sync::Mutex<()>>,
     stored: Mutex<StoredContent>,
@@ -50,6 +53,15 @@ struct StoredContent {
     riding: Option<(Digest, HashSet<Digest>)>,
 }
 
+/// The rows of the tree before a look.
+#[derive(Default)]
+struct KnownTrees {
+    /// The one for other data directories.
+    carried: Option<CarriedTree>,
+    /// The newest one of its history.
+    past: Option<TimedTree>,
+}
+
 /// Content on its way into the store.
 #[derive(Default)]
 struct Pending {
@@ -59,9 +71,11 @@ struct Pending {
 }
 
 impl TreeCarrier {
-    /// The carrier of one tree, which shares that of the run's commits.
-    pub fn new(commits: CommitCarrier, number: u32, tree: Tree) -> Self {
-        Self(Arc::new(Inner { commits, number, tree, looking: Arc::default(), stored: Mutex::default() }))
+    /// The carrier of one tree, which shares that of the run's commits. `history`: the clock by which former trees are
+    /// kept.
+    pub fn new(commits: CommitCarrier, number: u32, tree: Tree, history: Option<Arc<dyn Clock>>) -> Self {
+        let (looking, stored) = Default::default();
+        Self(Arc::new(Inner { commits, number, tree, history, looking, stored }))
     }
 
     /// The rows after an effect in the tree, which are stored with its answer. `with_commits`: it may have made a
@@ -73,7 +87,7 @@ impl TreeCarrier {
         let guard = Arc::clone(&self.0.looking).lock_owned().await;
         let batch = self.look_until_still(None).await?;
         let mut rows = EffectRows { batch, held: vec![Box::new(guard)] };
-        if with_commits {
+        if with_commits && self.is_shared() {
             let commits = self.0.commits.rows().await?;
             rows.batch.ops.extend(commits.batch.ops);
             rows.held.extend(commits.held);
@@ -107,13 +121,21 @@ impl TreeCarrier {
             return Err(error.clone());
         }
         let (run, number) = (self.0.commits.run(), self.0.number);
-        tracing::warn!(%run, number, "the tree cannot be carried to another machine: {failed:#}");
+        tracing::warn!(%run, number, "the tree cannot be kept in the store: {failed:#}");
+        let store = &**self.0.commits.store();
         let mut batch = Batch::new();
         // One that cannot be read goes, too.
-        if !matches!(record::carried_tree(&**self.0.commits.store(), run, number), Ok(None)) {
+        if !matches!(record::carried_tree(store, run, number), Ok(None)) {
             record::forget_carried_tree(&mut batch, run, number);
         }
-        Ok(batch)
+        let Some(clock) = &self.0.history else { return Ok(batch) };
+        let at_ms = match record::newest_tree(store, run, number) {
+            Ok(None | Some((_, None))) => return Ok(batch),
+            Ok(Some((before_ms, Some(_)))) => clock.now_ms().max(before_ms),
+            Err(_) => clock.now_ms(),
+        };
+        // Null is JSON.
+        Ok(record::put_tree_past(batch, run, number, at_ms, None).unwrap_or_default())
     }
 
     async fn look(&self, base: Option<String>) -> fault::Result<Batch> {
@@ -121,9 +143,11 @@ impl TreeCarrier {
         let TreeContents { base, root, files, bytes, manifests, contents, lost } = self.contents(base).await?;
         let mut row = CarriedTree::new(base, root, files, bytes);
         row.lost = named(lost);
-        let kept = record::carried_tree(&**self.0.commits.store(), run, number)?;
-        self.stored().settle(kept.as_ref());
-        if kept.is_some_and(|kept| kept == row) {
+        let known = self.known()?;
+        self.stored().settle(known.newest());
+        let carries = self.is_shared() && known.carried.as_ref() != Some(&row);
+        let keeps = self.0.history.as_ref().filter(|_| known.past_tree() != Some(&row));
+        if !carries && keeps.is_none() {
             return Ok(Batch::new());
         }
         let mut pending = Pending::default();
@@ -138,7 +162,34 @@ impl TreeCarrier {
             self.add(&mut pending, digest, content).await?;
         }
         self.stored().riding = Some((root, pending.digests));
-        record::put_carried_tree(pending.batch, run, number, &row)
+        let mut batch = pending.batch;
+        if carries {
+            batch = record::put_carried_tree(batch, run, number, &row)?;
+        }
+        if let Some(clock) = keeps {
+            // A clock that was set back does not put a tree before an older one.
+            let at_ms = clock.now_ms().max(known.past.as_ref().map_or(0, |(at_ms, _)| *at_ms));
+            batch = record::put_tree_past(batch, run, number, at_ms, Some(&row))?;
+        }
+        Ok(batch)
+    }
+
+    /// The rows that are stored, as far as this tree has them.
+    fn known(&self) -> fault::Result<KnownTrees> {
+        let (store, run, number) = (&**self.0.commits.store(), self.0.commits.run(), self.0.number);
+        let mut known = KnownTrees::default();
+        if self.is_shared() {
+            known.carried = record::carried_tree(store, run, number)?;
+        }
+        if self.0.history.is_some() {
+            known.past = record::newest_tree(store, run, number)?;
+        }
+        Ok(known)
+    }
+
+    /// True where other data directories share the state.
+    fn is_shared(&self) -> bool {
+        self.0.commits.store().is_shared()
     }
 
     async fn contents(&self, base: Option<String>) -> fault::Result<TreeContents> {
@@ -189,6 +240,17 @@ impl TreeCarrier {
     }
 }
 
+impl KnownTrees {
+    fn past_tree(&self) -> Option<&CarriedTree> {
+        self.past.as_ref().and_then(|(_, tree)| tree.as_ref())
+    }
+
+    /// The row that was stored last.
+    fn newest(&self) -> Option<&CarriedTree> {
+        self.carried.as_ref().or_else(|| self.past_tree())
+    }
+}
+
 impl StoredContent {
     /// Counts content as stored whose row was stored.
     fn settle(&mut self, kept: Option<&CarriedTree>) {
@@ -215,3 +277,6 @@ fn named(lost: Vec<LostFile>) -> Vec<UncarriedFile> {
     let rest = (more > 0).then(|| UncarriedFile { path: "...".to_owned(), why: format!("{more} more files") });
     files.chain(rest).collect()
 }
+
+#[cfg(test)]
+mod tests;

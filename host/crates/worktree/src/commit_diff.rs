@@ -10,7 +10,7 @@ use crate::git::{Branch, UserRepository, end_of};
 use crate::log::{Logged, history, kept, logged};
 use crate::names::shown;
 use crate::revert::digits;
-use git2::{Commit, Delta, Diff, DiffDelta, DiffFindOptions, DiffOptions, Odb, Oid, Patch, Repository};
+use git2::{Delta, Diff, DiffDelta, DiffFindOptions, DiffOptions, Odb, Oid, Patch, Repository, Tree};
 
 /// Files that are listed; more are counted. A commit of an agent has some tens.
 pub const COMMIT_FILES_MAX: usize = 1_000;
@@ -148,8 +148,33 @@ fn fitting(history: Vec<Oid>, wanted: &str) -> Vec<Oid> {
 fn changes(repo: &Repository, id: Oid) -> Result<CommitDiff, TreeError> {
     let failed = || TreeError::git("read a commit");
     let commit = repo.find_commit(id).map_err(failed())?;
-    let odb = repo.odb().map_err(failed())?;
-    let diff = against_parent(repo, &commit, &odb)?;
+    let before = match commit.parent_count() {
+        0 => None,
+        _ => Some(commit.parent(0).and_then(|parent| parent.tree()).map_err(failed())?),
+    };
+    let after = commit.tree().map_err(failed())?;
+    let Compared { files, files_left_out, counts } = compared(repo, before.as_ref(), &after)?;
+    Ok(CommitDiff {
+        logged: logged(repo, id)?,
+        parent: commit.parent_id(0).ok().map(|id| id.to_string()),
+        message: text_of(commit.message_bytes(), COMMIT_MESSAGE_BYTES_MAX).0,
+        files,
+        files_left_out,
+        counts,
+    })
+}
+
+/// The changed files of two trees, within the bounds.
+pub(crate) struct Compared {
+    pub(crate) files: Vec<CommitFile>,
+    pub(crate) files_left_out: usize,
+    pub(crate) counts: CommitCounts,
+}
+
+/// Compares two trees. Without the one before, every file is added.
+pub(crate) fn compared(repo: &Repository, before: Option<&Tree<'_>>, after: &Tree<'_>) -> Result<Compared, TreeError> {
+    let odb = repo.odb().map_err(TreeError::git("read the objects"))?;
+    let diff = diff_of(repo, before, after, &odb)?;
     let (mut counts, mut files) = (CommitCounts::default(), Vec::<CommitFile>::new());
     let mut room = Room { text_bytes: COMMIT_BYTES_MAX, compared_bytes: COMPARED_ALL_BYTES_MAX };
     for (at, delta) in diff.deltas().enumerate() {
@@ -161,31 +186,20 @@ fn changes(repo: &Repository, id: Oid) -> Result<CommitDiff, TreeError> {
     files.sort_by(|a, b| a.path.cmp(&b.path));
     counts.added_lines = files.iter().map(|file| file.added_lines).sum();
     counts.removed_lines = files.iter().map(|file| file.removed_lines).sum();
-    Ok(CommitDiff {
-        logged: logged(repo, id)?,
-        parent: commit.parent_id(0).ok().map(|id| id.to_string()),
-        message: text_of(commit.message_bytes(), COMMIT_MESSAGE_BYTES_MAX).0,
-        files_left_out: counts.files - files.len(),
-        files,
-        counts,
-    })
+    Ok(Compared { files_left_out: counts.files - files.len(), files, counts })
 }
 
-fn against_parent<'repo>(
+fn diff_of<'repo>(
     repo: &'repo Repository,
-    commit: &Commit<'_>,
+    before: Option<&Tree<'_>>,
+    after: &Tree<'_>,
     odb: &Odb<'_>,
 ) -> Result<Diff<'repo>, TreeError> {
-    let failed = || TreeError::git("compare a commit with its parent");
-    let before = match commit.parent_count() {
-        0 => None,
-        _ => Some(commit.parent(0).and_then(|parent| parent.tree()).map_err(failed())?),
-    };
-    let after = commit.tree().map_err(failed())?;
+    let failed = || TreeError::git("compare two trees");
     let mut options = DiffOptions::new();
     // All that `diff.*` of the user's configuration would decide is said.
     options.context_lines(CONTEXT_LINES).old_prefix("a").new_prefix("b");
-    let diff = repo.diff_tree_to_tree(before.as_ref(), Some(&after), Some(&mut options));
+    let diff = repo.diff_tree_to_tree(before, Some(after), Some(&mut options));
     let mut diff = diff.map_err(failed())?;
     let sizes = diff.deltas().flat_map(|delta| sides_of(odb, &delta));
     let bytes = sizes.fold(0, u64::saturating_add);

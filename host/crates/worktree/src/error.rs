@@ -63,6 +63,12 @@ pub enum TreeError {
         /// The conflicting branch.
         taken: String,
     },
+    /// A fork needs a branch of its own.
+    #[error("branch `{branch}` is there already; name another one, or delete it: `git branch -D {branch}`")]
+    BranchExists {
+        /// The requested branch.
+        branch: String,
+    },
     /// HEAD is at a commit and on no branch.
     #[error("HEAD of `{dir}` is on no branch, so nothing would hold the merge; switch to one: `git switch main`")]
     Detached {
@@ -269,6 +275,7 @@ impl TreeError {
             | Self::CheckedOut { .. }
             | Self::BranchName { .. }
             | Self::NameTaken { .. }
+            | Self::BranchExists { .. }
             | Self::Detached { .. }
             | Self::NoBranch { .. }
             | Self::Conflicts { .. }
@@ -305,6 +312,7 @@ impl TreeError {
             | Self::CheckedOut { .. }
             | Self::BranchName { .. }
             | Self::NameTaken { .. }
+            | Self::BranchExists { .. }
             | Self::Detached { .. }
             | Self::NoBranch { .. }
             | Self::Conflicts { .. }

@@ -3,8 +3,8 @@
 //! The tree is a plain directory made from a commit of the user's repository: it has no `.git`, so that nothing that
 //! runs on it reaches hooks or configuration. Commits go straight into the user's object database, and of all refs only
 //! `refs/heads/longhaul/NAME` moves, by compare-and-swap; a revert keeps its former tip under `refs/longhaul/reverted`,
-//! an agent its checkpoints under `refs/longhaul/checkpoints`, and a run that comes from another server what it
-//! replaces under `refs/longhaul/replaced`. This crate never touches the user's checkout, index or configuration,
+//! an agent its checkpoints under `refs/longhaul/checkpoints`, a run that comes from another server what it replaces
+//! under `refs/longhaul/replaced`, and a fork that is being made its mark under `refs/longhaul/forks`. This crate never touches the user's checkout, index or configuration,
 //! except in [`UserRepository::merge_into_checkout`]; it runs no git filter and no hook, and follows no symbolic link
 //! of the tree. Everything except [`run_native`] blocks.
 
@@ -13,8 +13,10 @@ mod caps;
 mod checkpoint;
 mod commit_diff;
 mod contents;
+mod copy_repository;
 mod diff;
 mod error;
+mod fork_branch;
 mod git;
 mod glob;
 mod ignore;
@@ -34,6 +36,7 @@ mod root;
 mod run_refs;
 mod scan;
 mod tree;
+mod tree_diff;
 mod unkept;
 mod weight;
 mod write;
@@ -46,12 +49,13 @@ pub use commit_diff::{
     CommitDiff, CommitFile,
 };
 pub use contents::{FileContent, LostFile, TreeContents};
+pub use copy_repository::copy_project;
 pub use diff::DiffForm;
 pub use error::TreeError;
 pub use git::{Branch, CommitOrder, Committed, StartPoint, UserRepository};
 pub use init::{init_repository, new_project, new_project_with};
 pub use into_checkout::{MergeKind, MergedIn};
-pub use log::Logged;
+pub use log::{BranchCommit, Logged};
 pub use longhaul_judge::{EvidenceKind, near_the_judge, runner_file};
 pub use merge::Merge;
 pub use native::{ExactCopy, NativeCheck, NativeError, NativeReport, PinnedFiles, clear_scratch, pins, run_native};
@@ -60,6 +64,7 @@ pub use protect::{PROTECTED, Protected, ProtectedChange, pattern_of};
 pub use revert::{RevertOrder, WayBack, keep_as};
 pub use scan::{ChangeKind, FileChange, LeftOut, Scan};
 pub use tree::{PreparedTree, Tree};
+pub use tree_diff::TreeDiff;
 pub use unkept::Named;
 
 /// Called at named points, where the crash tests kill the process. See [`no_hook`].

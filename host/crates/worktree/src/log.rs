@@ -40,7 +40,33 @@ pub struct Logged {
     pub run: Option<String>,
 }
 
+/// A commit of a run's branch by its content, for a comparison with another run's: its id differs with its date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchCommit {
+    /// 40 hexadecimal digits.
+    pub id: String,
+    /// The id of its tree, which follows from its files.
+    pub tree: String,
+    /// Its whole message, unfiltered; invalid UTF-8 is replaced.
+    pub message: String,
+}
+
 impl UserRepository {
+    /// The content of the commits of `branch` after `base`, oldest first.
+    ///
+    /// # Errors
+    /// As [`UserRepository::log`].
+    pub fn contents_of(&self, branch: &Branch, base: &str) -> Result<Vec<BranchCommit>, TreeError> {
+        let repo = self.repo()?;
+        let history = history(&repo, branch, end_of(&repo, branch, base)?, base)?;
+        let content = |id: &Oid| {
+            let commit = repo.find_commit(*id).map_err(TreeError::git("read a commit"))?;
+            let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
+            Ok(BranchCommit { id: id.to_string(), tree: commit.tree_id().to_string(), message })
+        };
+        history.iter().take(history.len() - 1).rev().map(content).collect()
+    }
+
     /// The commits of `branch` after `base`, newest first, at most `limit`.
     ///
     /// # Errors

@@ -117,6 +117,9 @@ fn a_request_that_is_wrong_is_refused_with_what_is_wrong() {
         assert_eq!(web.get(&format!("/api/v1/runs/{path}")).expect(404).json()["code"], "unknown", "{path}");
     }
     web.get(&format!("/api/v1/runs/{run}/journal/entries?invocation=none")).expect(404);
+    web.get(&format!("/api/v1/runs/{run}/at?point=feature:none")).expect(404);
+    web.get(&format!("/api/v1/runs/{run}/at?point=time:9999-01-01")).expect(422);
+    assert_eq!(web.get(&format!("/api/v1/runs/{run}/at?point=last")).expect(422).json()["field"], "point");
     web.get("/api/v1/approvals/a-000000000000").expect(404);
     web.until_status(&run, "completed");
     for (order, body) in [("pause", json!({})), ("steer", json!({ "text": "faster" }))] {

@@ -33,7 +33,7 @@ const SLOWLY_MS = 1_000;
 
 const server = new Server();
 const model = new Model();
-let browser, token, ask, run, desk;
+let browser, token, ask, abandoned, run, fork, desk;
 
 before(async () => {
   await model.start(given.model_port);
@@ -43,6 +43,7 @@ before(async () => {
   await server.start();
   ask = api(server.base, token);
   const [planned] = (await ask("/api/v1/runs")).items;
+  abandoned = planned.run;
   await ask(`/api/v1/runs/${planned.run}/abandon`, { method: "POST", body: JSON.stringify({ reason: "made anew" }) });
   browser = await openBrowser();
   desk = await openPage(browser, server.base);
@@ -268,7 +269,8 @@ test("what models and agents wrote is text and nothing else, everywhere", async 
   const { page } = desk;
   assert.ok((await page.locator(".event.kind-thought").first().textContent()).includes('onerror="window.owned=1"'));
   await page.locator(".event .fold > summary").first().click();
-  for (const part of ["", "/features", "/time", "/journal", "/decisions", "/memory", "/costs", "/result"]) {
+  const parts = ["features", "time", "journal", "decisions", "memory", "costs", "result", "past", "plugins"];
+  for (const part of ["", ...parts.map((one) => `/${one}`)]) {
     await go(`#/runs/${run}${part}`);
     await page.locator(`.tabs [aria-current="page"][href="#/runs/${run}${part}"]`).waitFor();
     await until(
@@ -458,6 +460,89 @@ test("a run is archived, listed apart from the others, and taken back", async ()
   await choice.waitFor();
 });
 
+test("a run is compared with another one of its project, side by side", async () => {
+  const { page } = desk;
+  await go(`#/runs/${run}/compare`);
+  await page.getByText("Choose a run to see both side by side.").waitFor();
+  const choice = page.getByRole("combobox", { name: "Compare with" });
+  await until("both runs are known", async () => (await choice.locator("option").count()) > 1);
+  await choice.selectOption(abandoned);
+  await page.waitForURL(new RegExp(`/compare\\?with=${abandoned}$`));
+  await page.getByRole("heading", { name: "The first difference" }).waitFor();
+  await page.getByText("B does not have it").first().waitFor();
+  assert.equal(await page.getByRole("table").getByRole("link").count(), 2, "both runs are linked");
+  assert.deepEqual(await violations(page), []);
+});
+
+test("a slider goes through the past of a run, by keyboard, and the present stands beside it", async () => {
+  const { page } = desk;
+  await go(`#/runs/${run}?e=3`);
+  await page.locator(".one-event").getByRole("link", { name: "The run then" }).click();
+  await page.waitForURL(/\/past\?at=event%3A3$/);
+  await page.getByRole("heading", { name: "The run then", exact: true }).waitFor();
+  const slider = page.getByRole("slider", { name: "Event" });
+  const last = Number(await slider.getAttribute("max"));
+  assert.equal(last, (await events()).length);
+  await slider.focus();
+  await page.keyboard.press("End");
+  await page.waitForURL(new RegExp(`at=event%3A${last}$`));
+  await page.locator("section:has(#s-past) .facts").getByText("completed").waitFor();
+  for (let presses = 0; presses < 5; presses += 1) await page.keyboard.press("ArrowLeft");
+  await page.waitForURL(new RegExp(`at=event%3A${last - 5}$`));
+  assert.match(await slider.getAttribute("aria-valuetext"), new RegExp(`^Event ${last - 5} of ${last}: \\S`));
+  await page.getByRole("combobox", { name: "Go to a point" }).selectOption("feature:two");
+  await page.waitForURL(/at=feature%3Atwo$/);
+  await button("Compare with the present").click();
+  await page.getByRole("heading", { name: "The run then and now" }).waitFor();
+  assert.equal(await page.locator("tr.is-other").count(), 1, "the second feature was not done then");
+  assert.deepEqual(await violations(page), []);
+  await go(`#/runs/${run}/past?at=feature%3Anine`);
+  await page.getByText("has no feature `nine`").waitFor();
+});
+
+test("a run is forked with another answer of its model, and stands beside its fork", async () => {
+  const { page } = desk;
+  const invocation = `${run}/f-one/1/generate`;
+  await go(`#/runs/${run}/journal?i=${encodeURIComponent(invocation)}`);
+  await page.locator(".entry > summary", { hasText: "conversation.complete" }).first().click();
+  await button("Fork with another answer").click();
+  const dialog = page.getByRole("dialog", { name: "Fork here" });
+  await dialog.getByText("poster.post").first().waitFor();
+  await dialog.getByText("acts, cannot be undone").first().waitFor();
+  const answer = dialog.getByLabel(/^Answer of entry \d+/);
+  assert.ok((await answer.inputValue()).includes("<img src=x"), "the recorded words, as text");
+  await answer.fill('another "line" <b>');
+  await dialog.getByLabel("Model", { exact: true }).fill("gone");
+  await button("Make the fork", dialog).click();
+  await dialog.locator('.field-error[data-field="model"]', { hasText: "models.gone" }).waitFor();
+  await dialog.getByLabel("Model", { exact: true }).fill("");
+  assert.deepEqual(await violations(page), []);
+  await picture(page, "fork");
+  await button("Make the fork", dialog).click();
+  await dialog.getByText("It is paused").waitFor();
+  await dialog.getByRole("link", { name: "Compare both" }).click();
+  await page.waitForURL(/\/compare\?with=r-/);
+  fork = /with=(r-[0-9a-f]+)/.exec(page.url())[1];
+  const shared = await ask(`/api/v1/runs/${fork}/journal/entries?invocation=${encodeURIComponent("f-one/1/generate")}`);
+  assert.ok(shared.entries.at(-1).answer.includes('another \\"line\\" <b>'), JSON.stringify(shared.entries.at(-1)));
+  assert.equal((await ask(`/api/v1/runs/${fork}`)).fork.parent, run);
+  await page.locator(".fork-tree").getByRole("link", { name: /^Compare with its parent/ }).waitFor();
+  await go(`#/runs/${fork}`);
+  await page.getByText("Forked from").getByRole("link", { name: run }).click();
+  await page.locator(".fork-line").getByRole("link", { name: fork }).waitFor();
+});
+
+test("a run is rehearsed where its plugins stand, and nothing is moved unasked", async () => {
+  const { page } = desk;
+  await go(`#/runs/${run}/plugins`);
+  await page.getByRole("group", { name: "Plugins of the run" }).getByText("doer").waitFor();
+  await button("Rehearse").click();
+  await page.getByRole("heading", { name: "Result of the rehearsal" }).waitFor({ timeout: WORK_MS });
+  assert.match(await page.locator(".run-body .card").innerText(), /invocations? and [\d\s]+entr(y|ies) alike/);
+  assert.equal(await page.getByRole("button", { name: /^Move/ }).count(), 0, "its own bytes are none to move to");
+  assert.deepEqual(await violations(page), []);
+});
+
 test("the time axis shows the kill, and each event has an address", async () => {
   const { page } = desk;
   await go(`#/runs/${run}/time`);
@@ -563,6 +648,11 @@ const places = async () => ({
   memory: `#/runs/${run}/memory`,
   "run-costs": `#/runs/${run}/costs`,
   result: `#/runs/${run}/result`,
+  compare: `#/runs/${run}/compare?with=${abandoned}`,
+  past: `#/runs/${run}/past?at=event%3A12`,
+  "past-and-present": `#/runs/${run}/past?at=feature%3Atwo&now=true`,
+  "run-plugins": `#/runs/${run}/plugins`,
+  fork: `#/runs/${fork}`,
   approvals: "#/approvals/all",
   rules: "#/approvals/rules",
   trajectories: "#/trajectories",
@@ -651,6 +741,14 @@ test("who may only read is offered nothing else", async () => {
   ]) {
     await page.evaluate((to) => (location.hash = to), hash);
     await page.getByRole("heading", { level: 1, name: heading, exact: true }).waitFor();
+    for (const name of names) assert.equal(await page.getByRole("button", { name, exact: true }).count(), 0, name);
+  }
+  for (const [part, heading, names] of [
+    ["past?at=feature%3Atwo", "Work in flight", ["Fork here", "Fork at this entry"]],
+    ["plugins", "Plugins", ["Rehearse"]],
+  ]) {
+    await page.evaluate((to) => (location.hash = to), `#/runs/${run}/${part}`);
+    await page.locator(".run-body section").getByRole("heading", { name: heading }).first().waitFor();
     for (const name of names) assert.equal(await page.getByRole("button", { name, exact: true }).count(), 0, name);
   }
   assert.deepEqual(own.wrong, []);

@@ -4,7 +4,7 @@ use longhaul_core::grant::{Access, DirectoryGrant};
 use longhaul_core::model::ModelError;
 use longhaul_core::tool::ToolCall;
 use longhaul_core::{Digest, Limits};
-use longhaul_testkit::{Call, Kit, Scene, Script, run_scenarios, run_scenarios_named};
+use longhaul_testkit::{Call, JournalCut, Kit, Scene, Script, run_scenarios, scenario_folders};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,34 @@ async fn an_agent_is_played_through_with_a_scripted_model_and_tool() {
     assert!(names.contains(&"tools.call"), "{done}");
     assert_eq!(scene.model_requests().len(), 2);
     done.assert_fuel_max(10_000_000);
+}
+
+/// The answers of the script are given once each, so a resume that used one up again would end otherwise.
+#[tokio::test]
+async fn a_call_that_is_cut_at_any_entry_and_resumed_ends_as_if_it_was_not() {
+    let script = Script::new()
+        .model(json!({ "action": "files.read", "args": { "path": "a.txt" } }))
+        .model(json!({ "action": "finish", "answer": "hello" }))
+        .tool("files", "read", json!({ "content": "hello" }));
+    let scene = shipped("react").await.script(script);
+    let call = || Call::run("What does a.txt say?");
+    let whole = scene.clone().fresh().call(call()).await.unwrap();
+    let mut cuts = 0;
+    for (entry, made) in (1..).zip(&whole.calls) {
+        for answered in [false, true] {
+            let cut = JournalCut { entry, answered };
+            let resumed = scene.clone().fresh().call_cut(call(), cut).await.unwrap();
+            let resumed = resumed.unwrap_or_else(|| panic!("{made} is a call by itself"));
+            assert_eq!(resumed.repeated, [0; 0], "{cut:?}");
+            assert_eq!(resumed.done.ending_json(), whole.ending_json(), "{cut:?}");
+            assert_eq!(resumed.done.used.fuel, whole.used.fuel, "{cut:?}");
+            assert_eq!(resumed.done.calls.len(), whole.calls.len(), "{cut:?}");
+            cuts += 1;
+        }
+    }
+    assert!(cuts >= 6, "two replies of the model and a call of a tool: {whole}");
+    let beyond = JournalCut { entry: 1_000, answered: false };
+    assert!(scene.fresh().call_cut(call(), beyond).await.unwrap().is_none(), "it ends before that");
 }
 
 #[tokio::test]
@@ -214,15 +242,15 @@ async fn a_scenario_passes_as_it_was_written_and_fails_with_what_is_different() 
     let run = async |update| run_scenarios(&kit, &component, tests.path(), update).await.unwrap();
     let missing = run(false).await[0].difference.clone().unwrap();
     assert!(missing.contains("neither expected.json nor error.txt"), "{missing}");
-    assert_eq!(run(true).await[0].difference, None);
+    let written = run(true).await.remove(0);
+    assert_eq!((written.difference, written.accepted.is_some()), (None, true));
     assert!(fs::read_to_string(folder.join("error.txt")).unwrap().starts_with("unknown-function: "));
     assert_eq!(run(false).await[0].difference, None);
     fs::write(folder.join("error.txt"), "failed: no wings\n").unwrap();
     let different = run(false).await[0].difference.clone().unwrap();
     assert!(different.contains("- failed: no wings\n+ unknown-function: "), "{different}");
-    let named = async |part: &str| run_scenarios_named(&kit, &component, tests.path(), part, false).await;
-    assert_eq!(named("know").await.unwrap().len(), 1);
-    let none = named("zebra").await.err().unwrap().to_string();
+    assert_eq!(scenario_folders(tests.path(), "know").unwrap().len(), 1);
+    let none = scenario_folders(tests.path(), "zebra").err().unwrap().to_string();
     assert!(none.contains("no scenario has `zebra` in its name; there are: unknown"), "{none}");
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 
 /// Operations that write rows of a run, or read its tree or its branch, with the case of what they name.
-const BESIDE_A_RUN: [(&str, &str); 24] = [
+const BESIDE_A_RUN: [(&str, &str); 26] = [
     ("abandon_run", "Run"),
     ("accept_proposal", "Run"),
     ("add_feature", "Run"),
@@ -19,9 +19,11 @@ const BESIDE_A_RUN: [(&str, &str); 24] = [
     ("checkpoint", "Checkpoint"),
     ("commit_diff", "Run"),
     ("commit_log", "Run"),
+    ("compare_runs", "Run"),
     ("drop_feature", "Run"),
     ("edit_feature", "Run"),
     ("export_checkpoint", "Checkpoint"),
+    ("move_run", "Run"),
     ("pause_run", "Run"),
     ("recheck_features", "Run"),
     ("reject_proposal", "Run"),
@@ -40,13 +42,14 @@ const ANYWHERE: &str = "\
     begin_ask begin_run carried_invocations check_project check_store checkouts checkpoints clear_artifact \
     collect_garbage costs create_graph create_project decision decisions describe_mcp diagnose_step distrust_project \
     draw_graph enable_schedule end_child events execute_agent expect_trust export_graph fire_schedule forget_memory \
-    grant_usage graph_history graph_output graph_page graph_steps graphs identify_project import_checkpoint \
+    fork_run grant_usage graph_history graph_output graph_page graph_steps graphs identify_project import_checkpoint \
     interrupted_runs invocations join_project journal_entries judge_decision kept_work memories memory metrics \
-    note_secret operate_graph patch_step projects promote_memory proposals put_schedule register_agent remove_agent \
-    remove_graph remove_schedule remove_token replay resource_history resources retry_task run_counts run_graph \
-    run_page run_status runs saved_checkpoint schedule scheduler_status schedules search_memory set_artifact \
-    set_concurrent_max set_signer shared_checkpoints skipped_fires take_over_run task tasks tokens trajectories \
-    trajectory trust_project trust_status trusted update_agent verify_audit workers write_backup";
+    note_secret operate_graph patch_step projects promote_memory proposals put_schedule record_invocation register_agent rehearse_runs \
+    remove_agent remove_graph remove_schedule remove_token replay resource_history resources retry_task run_at_point \
+    run_counts \
+    run_graph run_page run_status runs saved_checkpoint schedule scheduler_status schedules search_memory \
+    set_artifact set_concurrent_max set_signer shared_checkpoints skipped_fires take_over_run task tasks tokens \
+    trajectories trajectory trust_project trust_status trusted update_agent verify_audit workers write_backup";
 
 #[test]
 fn every_operation_says_whether_it_is_carried_out_beside_a_run() {

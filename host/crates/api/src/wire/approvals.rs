@@ -246,6 +246,7 @@ mod tests {
             effect: EffectClass::Acts,
             runs_commands: true,
             heard: Vec::new(),
+            repeats: false,
             at_ms: 1,
             standing: inner::ApprovalStatus::Open,
         }

@@ -1,10 +1,12 @@
 //! Invocations and their journals.
 
 use super::approvals::Effect;
+use crate::journal::{RecordedCall, RecordedInvocation};
 use crate::runs::{CarriedInvocation, ReplayResult as InnerReplayed};
 use longhaul_core::InvocationId;
 use longhaul_core::journal as inner;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// An invocation with the plugin that carried it out.
 #[derive(Clone, Debug, Serialize)]
@@ -209,5 +211,101 @@ impl From<Vec<InnerReplayed>> for Replays {
             difference,
         };
         Self { invocations: inner.into_iter().map(one).collect() }
+    }
+}
+
+/// A recorded call of an import.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = RecordedCall))]
+pub struct RecordedCallView {
+    /// Number of the journal entry.
+    pub entry: u32,
+    /// The capability and verb, for example `tools.call`.
+    pub name: String,
+    /// The arguments. A request to a model is its difference from the one before it in the same conversation.
+    pub arguments: Value,
+    /// Time of the call, in milliseconds since 1970-01-01 UTC.
+    pub asked_ms: u64,
+    /// Time of the answer, in milliseconds since 1970-01-01 UTC.
+    pub answered_ms: u64,
+    /// The answer.
+    pub answer: Value,
+}
+
+impl From<(u32, RecordedCall)> for RecordedCallView {
+    fn from((entry, inner): (u32, RecordedCall)) -> Self {
+        let RecordedCall { name, arguments, decides: _, asked_ms, answered_ms, answer } = inner;
+        Self { entry, name, arguments, asked_ms, answered_ms, answer }
+    }
+}
+
+/// All that an invocation of a plugin was told, asked and answered, without the values of known secrets.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = Recording))]
+pub struct RecordingView {
+    /// Name of the invocation.
+    pub invocation: String,
+    /// Name of the plugin.
+    pub plugin: String,
+    /// The version in its manifest. Empty: it has none.
+    pub version: String,
+    /// The digest of its component.
+    pub component: String,
+    /// The table of `longhaul.toml`, for example `agents.code`.
+    pub agent: String,
+    /// The role and the export, for example `agent.run`.
+    pub export: String,
+    /// The arguments of the export, as the journal has them.
+    pub input: Value,
+    /// The seed of its randomness, as 64 hexadecimal digits.
+    pub seed: String,
+    /// Time of its start, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// The rules that trim its conversations; null: never.
+    pub context: Value,
+    /// Its limits, by name.
+    pub limits: Value,
+    /// The models that it was granted, the default first.
+    pub models: Vec<String>,
+    /// The tools that it was granted.
+    pub tools: Vec<String>,
+    /// The agents that it was granted.
+    pub agents: Vec<String>,
+    /// Its calls that were answered, in order.
+    pub calls: Vec<RecordedCallView>,
+    /// Its result: JSON as text; null if it has none that a test can compare.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub result: Option<String>,
+    /// The reason for which it has no such result.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub open: Option<String>,
+    /// Number of texts from which values of secrets were removed.
+    pub secrets_replaced: usize,
+}
+
+impl From<RecordedInvocation> for RecordingView {
+    fn from(inner: RecordedInvocation) -> Self {
+        Self {
+            invocation: inner.invocation.as_str().to_owned(),
+            plugin: inner.plugin,
+            version: inner.version,
+            component: inner.component.to_string(),
+            agent: inner.table,
+            export: inner.export,
+            input: inner.input,
+            seed: inner.seed.to_string(),
+            at_ms: inner.at_ms,
+            context: json!(inner.context),
+            limits: json!(inner.limits),
+            models: inner.models,
+            tools: inner.tools,
+            agents: inner.agents,
+            calls: (1..).zip(inner.calls).map(Into::into).collect(),
+            result: inner.result,
+            open: inner.open,
+            secrets_replaced: inner.secrets_replaced,
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Plugins: lists, projects, builds, installations and removals; inspections, checks and calls of one component.
 
 use super::words;
+use crate::rehearsals::RehearsalReport;
 use longhaul_config::asks::{RequestedDirectory, RequestedGrants};
 use longhaul_core::LimitHit;
 use longhaul_core::event::Event;
@@ -284,10 +285,53 @@ pub struct BuiltPluginView {
 pub struct ScenarioView {
     /// The name of the folder of the scenario.
     pub scenario: String,
-    /// `PASS` or `FAIL`.
+    /// `PASS`, `FAIL`, or `UPDATE` where a changed expectation was written.
     pub result: String,
     /// The difference from the expectation; null: it passes.
     pub difference: Option<String>,
+    /// The difference that was written into the expectation; null: none was.
+    pub accepted: Option<String>,
+}
+
+/// A scenario that was recorded of an invocation.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecordedScenarioView {
+    /// The name of the folder of the scenario.
+    pub scenario: String,
+    /// The invocation.
+    pub invocation: String,
+    /// The name of the plugin.
+    pub plugin: String,
+    /// The version in its manifest. Empty: it has none.
+    pub version: String,
+    /// The first entry whose call is compared.
+    pub from: u32,
+    /// The last one.
+    pub to: u32,
+    /// True when the end of the invocation is compared, too.
+    pub has_end: bool,
+}
+
+/// Values of one kind that were replaced in a recording.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReplacementView {
+    /// The kind, for example `e-mail address`, or the pattern of a rule.
+    pub kind: String,
+    /// The number of replacements.
+    pub count: usize,
+}
+
+/// The scenarios that were recorded of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecordedScenariosView {
+    /// The path of the directory with their folders.
+    pub directory: String,
+    /// The scenarios, in the order of the invocations.
+    pub scenarios: Vec<RecordedScenarioView>,
+    /// What was replaced.
+    pub replaced: Vec<ReplacementView>,
+    /// The reason for each invocation that was left out.
+    pub skipped: Vec<String>,
 }
 
 /// The source of an installed plugin.
@@ -339,6 +383,9 @@ pub struct PluginInstallation {
     pub changes: PluginChangesView,
     /// The warnings for the person who agreed.
     pub notes: Vec<String>,
+    /// The rehearsal of the live runs of a server on it; null: there are none, or it was not asked for.
+    #[serde(default)]
+    pub rehearsal: Option<RehearsalReport>,
 }
 
 /// A removal of versions of a plugin.

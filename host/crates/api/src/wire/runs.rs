@@ -4,7 +4,7 @@ use super::features::FeatureView;
 use super::usage::{LedgerDetails, UsageView, WorkUsageView};
 use super::words;
 use crate::projects::CreatedProject;
-use crate::runs::{CommitLog, CostSum, OpenQuestion, ProjectSummary, RunSummary, Status};
+use crate::runs::{CommitLog, CostSum, ForkOrigin, OpenQuestion, ProjectSummary, RunSummary, Status};
 use longhaul_core::work as inner;
 use longhaul_worktree::Logged;
 use serde::Serialize;
@@ -179,6 +179,9 @@ pub struct RunView {
     pub usage: UsageView,
     /// Working time, in milliseconds.
     pub wall_ms: u64,
+    /// The run that it was forked from; null: it is no fork.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub forked_from: Option<String>,
 }
 
 impl From<RunSummary> for RunView {
@@ -201,6 +204,7 @@ impl From<RunSummary> for RunView {
             agents: inner.agents,
             usage: inner.spent.usage.into(),
             wall_ms: inner.wall_ms,
+            forked_from: inner.forked_from.map(|parent| parent.to_string()),
         }
     }
 }
@@ -236,6 +240,9 @@ pub struct RunDetails {
     pub summary: RunView,
     /// The branch of its commits; empty for an ask.
     pub branch: String,
+    /// Its origin, if it is a fork; null: it is none.
+    #[cfg_attr(feature = "schema", schema(required = true))]
+    pub fork: Option<ForkOriginView>,
     /// The goal of the request, if it is an ask.
     #[cfg_attr(feature = "schema", schema(required = true))]
     pub goal: Option<String>,
@@ -267,6 +274,7 @@ impl From<Status> for RunDetails {
         Self {
             summary: inner.summary.into(),
             branch: inner.branch,
+            fork: inner.fork.map(Into::into),
             goal: inner.asked,
             answer: inner.synthesis.map(Into::into),
             reason: inner.reason,
@@ -424,4 +432,27 @@ impl From<CostSum> for NamedCost {
 /// A path as text; what is not UTF-8 is replaced.
 fn text(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// The origin of a run that is a fork.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "schema", schema(as = ForkOrigin))]
+pub struct ForkOriginView {
+    /// The other run.
+    pub parent: String,
+    /// The point, as it was named.
+    pub at: String,
+    /// The number of the last event before the point.
+    pub event: u64,
+    /// Time of the point, in milliseconds since 1970-01-01 UTC.
+    pub at_ms: u64,
+    /// The usage of the other run up to the point, which does not count for the fork.
+    pub inherited_usage: WorkUsageView,
+}
+
+impl From<ForkOrigin> for ForkOriginView {
+    fn from(ForkOrigin { parent, at, event, at_ms, inherited }: ForkOrigin) -> Self {
+        Self { parent: parent.to_string(), at, event, at_ms, inherited_usage: inherited.into() }
+    }
 }

@@ -27,6 +27,7 @@ fn approval(subject: ApprovalSubject) -> Approval {
         id: subject.id(),
         runs_commands: runs_commands(&subject.tool, &subject.function, "x"),
         heard: Vec::new(),
+        repeats: false,
         subject,
         asks: ApprovalKind::Call,
         agent: "agents.code".to_owned(),

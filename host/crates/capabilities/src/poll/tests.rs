@@ -32,7 +32,7 @@ impl Clock for Seconds {
 /// One entry: the request, the answer, and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
-    name: &'static str,
+    pub(crate) name: &'static str,
     summary: String,
     arguments: Digest,
     pub(crate) answered: Option<(String, u64)>,
@@ -57,7 +57,6 @@ pub(crate) struct Fake {
 #[async_trait::async_trait]
 impl Journal for Fake {
     async fn ask(&self, call: NewCall) -> Result<CallVerdict, JournalError> {
-        assert!(!call.class.starts_durably());
         let mut book = self.book.lock().unwrap();
         let index = book.asked;
         if index == self.entries_max {
@@ -76,7 +75,10 @@ impl Journal for Fake {
             return Ok(CallVerdict::Go(handle));
         };
         assert_eq!((entry.name, entry.arguments), (call.name, call.arguments), "entry {index}");
-        let Some((answer, at_ms)) = entry.answered else { return Ok(CallVerdict::Go(handle)) };
+        let Some((answer, at_ms)) = entry.answered else {
+            assert!(!call.class.starts_durably(), "nobody can tell here what came of entry {index}");
+            return Ok(CallVerdict::Go(handle));
+        };
         book.time_ms = book.time_ms.max(at_ms);
         Ok(CallVerdict::Answered(answer))
     }

@@ -56,7 +56,10 @@ pub async fn restore(
     // An ask needs no repository.
     if record.ask.is_none() {
         check_commits(snapshot, &directory)?;
+        check_branch(&*host.store, &record)?;
     }
+    // Forks of the run that it replaces share its journals.
+    record::hand_over(&*host.store, run).await?;
     let mut batch = removal(&*host.store, run)?;
     for bytes in &snapshot.content {
         batch.blob(BASE64.decode(bytes).or_invalid(|| DAMAGED)?);
@@ -141,6 +144,19 @@ fn moved(record: &RunRecord, id: &str, pins: PinnedPlugins, directory: &Path, co
     }
 }
 
+/// Two runs would move one branch. The runs of a project follow each other on its own; a fork has a branch alone.
+fn check_branch(store: &dyn Store, record: &RunRecord) -> fault::Result<()> {
+    let is_other = |head: &record::RunHead| head.branch == record.branch && head.run != record.run;
+    let is_of_project = record.branch == format!("longhaul/{}", record.project);
+    match record::heads(store)?.into_iter().find(is_other).filter(|_| !is_of_project) {
+        None => Ok(()),
+        Some(other) => bail!(Fault::conflict(format!(
+            "the branch `{}` is that of run {} here, and the checkpoint's run has it, too; it is not imported",
+            record.branch, other.run
+        ))),
+    }
+}
+
 fn check_commits(snapshot: &Snapshot, directory: &Path) -> fault::Result<()> {
     let project = UserRepository::open(directory)?;
     for commit in &snapshot.commits {
@@ -152,8 +168,15 @@ fn check_commits(snapshot: &Snapshot, directory: &Path) -> fault::Result<()> {
     Ok(())
 }
 
-/// A batch that removes all rows of a run.
+/// A batch that removes all rows of a run, which handed its journals over with [`record::hand_over`].
 pub fn removal(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
+    let mut batch = record::begin_removal(store, run)?;
+    batch.ops.extend(rows_of_run(store, run)?.ops);
+    Ok(batch)
+}
+
+/// A batch that removes the rows of a run under all its keys, whoever shares them.
+pub fn rows_of_run(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
     let mut batch = Batch::new();
     for name in TableName::ALL {
         let (prefix, mut after) = (name.prefix(run), None::<Vec<u8>>);
@@ -182,14 +205,13 @@ fn pins_here(
     directory: &Path,
     batch: &mut Batch,
 ) -> fault::Result<PinnedPlugins> {
-    let known: BTreeMap<Digest, PinnedPlugin> = record::records(&*host.store)?
-        .into_iter()
-        .flat_map(|record| record.pins.into_values().map(|pin| (pin.digest, pin)))
-        .collect();
+    let all = record::records(&*host.store)?.into_iter().flat_map(|record| record.pins.into_values());
+    let all = all.flat_map(|mut pin| std::mem::take(&mut pin.earlier).into_iter().chain([pin]));
+    let known: BTreeMap<Digest, PinnedPlugin> = all.map(|pin| (pin.digest, pin)).collect();
     let mut pins = PinnedPlugins::new();
     for (table, pin) in &record.pins {
         let wanted = if table == PYTHON_CHECKS { Some("python") } else { config.part(table).map(|it| &*it.plugin) };
-        let (name, digest) = (&pin.plugin, pin.digest.short());
+        let name = &pin.plugin;
         if wanted != Some(name) {
             let (wanted, name) = (wanted.unwrap_or("nothing"), printable(name, SAID_BYTES_MAX));
             bail!(
@@ -197,22 +219,42 @@ fn pins_here(
                  began with, or if that one may play the part, write under [{table}]: plugin = \"{name}\""
             );
         }
-        if let Some(known) = known.get(&pin.digest).filter(|known| known.plugin == *name)
-            && host.store.blob(&pin.digest)?.is_some()
-        {
-            pins.insert(table.clone(), known.clone());
-            continue;
-        }
-        let missing = || format!("[{table}] is plugin `{name}` with digest {digest}, which is not here; install it");
-        let found = plugins::read(name, Some(directory), &host.home, &host.engine).with_context(missing)?;
-        if Digest::of(&found.bytes) != pin.digest {
-            bail!("{}", missing());
-        }
-        let PluginManifest { asks, world, .. } = found.manifest.unwrap_or_default();
-        batch.blob(found.bytes);
-        pins.insert(table.clone(), PinnedPlugin { asks, world, ..pin.clone() });
+        let mut here = |pin: &PinnedPlugin, name: &str| pin_here(host, &known, table, pin, name, directory, batch);
+        let mut found = here(pin, name)?;
+        // A version that is not the newest one any more is found by its digest.
+        let of_digest = |earlier: &PinnedPlugin| here(earlier, &format!("{name}@sha256:{}", earlier.digest));
+        found.earlier = pin.earlier.iter().map(of_digest).collect::<fault::Result<_>>()?;
+        found.proved.clone_from(&pin.proved);
+        pins.insert(table.clone(), found);
     }
     Ok(pins)
+}
+
+/// One pin with the grant requests of the same bytes as they are here. `name` leads to the installed ones.
+fn pin_here(
+    host: &PluginHost,
+    known: &BTreeMap<Digest, PinnedPlugin>,
+    table: &str,
+    pin: &PinnedPlugin,
+    name: &str,
+    directory: &Path,
+    batch: &mut Batch,
+) -> fault::Result<PinnedPlugin> {
+    let (earlier, proved) = (Vec::new(), BTreeMap::new());
+    if let Some(known) = known.get(&pin.digest).filter(|known| known.plugin == pin.plugin)
+        && host.store.blob(&pin.digest)?.is_some()
+    {
+        return Ok(PinnedPlugin { earlier, proved, ..known.clone() });
+    }
+    let (plugin, digest) = (&pin.plugin, pin.digest.short());
+    let missing = || format!("[{table}] is plugin `{plugin}` with digest {digest}, which is not here; install it");
+    let found = plugins::read(name, Some(directory), &host.home, &host.engine).with_context(missing)?;
+    if Digest::of(&found.bytes) != pin.digest {
+        bail!("{}", missing());
+    }
+    let PluginManifest { asks, world, .. } = found.manifest.unwrap_or_default();
+    batch.blob(found.bytes);
+    Ok(PinnedPlugin { asks, world, earlier, proved, ..pin.clone() })
 }
 
 fn write_trees(home: &Home, snapshot: &Snapshot) -> fault::Result<()> {

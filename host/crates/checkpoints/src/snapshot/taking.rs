@@ -41,7 +41,9 @@ pub fn take(host: &PluginHost, stored: &StoredRun, named: &Named) -> fault::Resu
     }
     let plugins: BTreeMap<String, Digest> =
         record.pins.iter().map(|(table, pin)| (table.clone(), pin.digest)).collect();
-    let content = content_of(store, run, plugins.values().copied().collect(), bytes)?;
+    // Bytes of plugins are brought by whoever imports it, those from before a move, too.
+    let earlier = record.pins.values().flat_map(|pin| pin.earlier.iter().map(|earlier| earlier.digest));
+    let content = content_of(store, run, plugins.values().copied().chain(earlier).collect(), bytes)?;
     let (mut files, mut left_out) = (Vec::new(), Vec::new());
     // A run that never began work has none.
     let beside = if host.home.tree(run).is_dir() { host.home.trees_beside(run)? } else { Vec::new() };
@@ -92,7 +94,7 @@ fn rows_of(store: &dyn Store, name: TableName, run: &RunId) -> fault::Result<Vec
     let (mut rows, mut after, mut bytes) = (Vec::new(), None::<Vec<u8>>, 0);
     loop {
         let page = store.scan(name.table(), &prefix, after.as_deref(), ROWS_AT_ONCE)?;
-        let Some((last, _)) = page.last() else { return Ok(rows) };
+        let Some((last, _)) = page.last() else { break };
         after = Some(last.clone());
         let page: Vec<Row> = page.into_iter().filter(|(key, _)| !is_of_machines(name, run, key)).collect();
         bytes += page.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
@@ -101,11 +103,17 @@ fn rows_of(store: &dyn Store, name: TableName, run: &RunId) -> fault::Result<Vec
         }
         rows.extend(page);
     }
+    match name {
+        // The run that a fork shares entries with stays here.
+        TableName::Journal => Ok(longhaul_journal::whole(store, rows)?),
+        _ => Ok(rows),
+    }
 }
 
-/// True for a row that carries trees between machines that share a store: a snapshot has the files themselves.
+/// True for a row that carries trees between machines that share a store, since a snapshot has the files themselves,
+/// and for one about the forks of the run, which stay here.
 fn is_of_machines(name: TableName, run: &RunId, key: &[u8]) -> bool {
-    name == TableName::States && record::is_carried(run, key)
+    name == TableName::States && (record::is_carried(run, key) || record::is_of_forks(run, key))
 }
 
 /// The content that the given rows (of this total size) name by digest, and the content that this content names,

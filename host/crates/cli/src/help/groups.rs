@@ -12,7 +12,7 @@ struct Group {
     commands: &'static [&'static str],
 }
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 9] = [
     Group {
         name: "Projects",
         commands: &["onboard", "init", "new", "projects", "project", "check", "doctor", "schema", "detect", "do"],
@@ -25,6 +25,7 @@ const GROUPS: [Group; 8] = [
         name: "Results",
         commands: &["features", "log", "diff", "merge", "revert", "report", "decisions", "journal", "replay"],
     },
+    Group { name: "History", commands: &["fork", "compare", "rehearse", "move", "scenario", "crashtest"] },
     Group { name: "Asks", commands: &["ask", "exec", "graph", "runtimes", "packages"] },
     Group { name: "Agents", commands: &["agent", "schedule", "memory", "trajectories"] },
     Group { name: "Tools", commands: &["models", "plugin", "conform", "mcp", "skill", "completions"] },
@@ -45,8 +46,7 @@ const ABOUT_COLUMNS_MAX: usize = 66;
 const NAME_COLUMNS: usize = 16;
 
 /// The end of the short help.
-const MORE: &str = "`longhaul help --all` has everything, `longhaul help COMMAND` the options and \
-                    examples of one, and `longhaul help` the chapters of the book.";
+const MORE: &str = "More: `longhaul help --all`, `longhaul help COMMAND`, `longhaul help`: the book.";
 
 /// The short help of the program.
 pub(super) fn brief(command: &Command, columns: usize) -> String {

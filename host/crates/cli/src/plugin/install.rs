@@ -1,14 +1,18 @@
 //! `longhaul plugin install`: installs a component from a file or an address, so that runs find it by its name.
 //!
 //! The command first shows the requests of the plugin for grants, and their changes since the version before; a person
-//! agrees to them. Installing grants nothing: permissions come from longhaul.toml.
+//! agrees to them. Installing grants nothing: permissions come from longhaul.toml. Where a server works on runs, those
+//! that have not ended are rehearsed on the new bytes first, and none of them is moved.
 
 use super::{fetch, say, source};
 use crate::confirm::agreed;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::order::print_json;
+use crate::rehearse::told_of_live;
 use clap::Args;
+use longhaul_api::operations::JournalOperations as _;
+use longhaul_api::rehearsals::{RehearsalReport, RehearseRuns};
 use longhaul_api::wire::plugins::{PluginChangesView, PluginInstallation};
 use longhaul_config::asks::RequestedGrants;
 use longhaul_conform::RuleVerdict;
@@ -18,6 +22,7 @@ use longhaul_core::grant::Access;
 use longhaul_engine::{CompileLimits, Role};
 use longhaul_plugins::installed::{InstalledPlugins, PluginSource, PluginVersion};
 use longhaul_plugins::{InspectedPlugin, PluginChanges, find, read_bounded, verdict};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
@@ -29,7 +34,13 @@ pub struct InstallArgs {
     /// Install it without a question.
     #[arg(long, short)]
     yes: bool,
+    /// Do not rehearse the live runs of a server on it.
+    #[arg(long)]
+    no_rehearsal: bool,
 }
+
+/// The time for the rehearsal of live runs, in milliseconds: a person waits for the question.
+const REHEARSAL_MS_MAX: u64 = 10_000;
 
 /// Runs the command.
 pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
@@ -42,7 +53,14 @@ pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
     }
     let before = before(&installed, &name)?;
     let changes = before.as_ref().map(|(_, before)| known.changes_since(before));
-    let notes = notes(&version, known.inspection.digest, &installed.versions(&name)?, before.as_ref());
+    let mut notes = notes(&version, known.inspection.digest, &installed.versions(&name)?, before.as_ref());
+    let rehearsal = match args.no_rehearsal {
+        true => None,
+        false => on_live_runs(context, &name, &bytes).await.unwrap_or_else(|error| {
+            notes.push(format!("the live runs of the server were not rehearsed: {error:#}"));
+            None
+        }),
+    };
     if !context.json {
         show(&known, before.as_ref().map(|(version, _)| version), changes.as_ref());
         if before.is_none()
@@ -51,6 +69,10 @@ pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
             outln!("there is a plugin of that name already: {}", other.display());
         }
         notes.iter().for_each(|note| outln!("note: {note}"));
+        if let Some(report) = &rehearsal {
+            outln!("live runs keep the bytes that they have; `longhaul move RUN --plugin {name}` changes that");
+            told_of_live(report).iter().for_each(|line| outln!("  {line}"));
+        }
     }
     if !args.yes {
         if !context.json {
@@ -71,12 +93,29 @@ pub async fn run(context: &Context, args: &InstallArgs) -> fault::Result<Exit> {
             asks: known.manifest.asks.into(),
             changes: PluginChangesView { asks, others },
             notes,
+            rehearsal,
         })?;
     } else {
         outln!("installed {name} {} (sha256:{})", version.version, digest.short());
         show_use(&name, known.inspection.role, &known.manifest.asks);
     }
     Ok(Exit::Done)
+}
+
+/// Rehearses the live runs of a server on these bytes. None: no server owns the data directory, or no live run there
+/// has the plugin.
+async fn on_live_runs(context: &Context, name: &str, bytes: &[u8]) -> fault::Result<Option<RehearsalReport>> {
+    if context.home.lock_holder().is_none_or(|holder| !holder.is_server) {
+        return Ok(None);
+    }
+    // The server reads the file that is judged here, even if the one that was named changes meanwhile.
+    let mut file = tempfile::Builder::new().prefix("longhaul-").suffix(".wasm").tempfile()?;
+    file.write_all(bytes)?;
+    let (plugin, with) = (Some(name.to_owned()), Some(file.path().to_owned()));
+    let time_ms_max = Some(REHEARSAL_MS_MAX);
+    let request = RehearseRuns { live: true, plugin, with, time_ms_max, ..RehearseRuns::default() };
+    let report = context.rehearse_runs(request).await?;
+    Ok(Some(report).filter(|report| !report.runs.is_empty()))
 }
 
 /// Reads the component: its bytes, its file name, and its source.

@@ -30,7 +30,7 @@ const TABLES: &str = "project run plan ask limits context compile planner evalua
 /// Tables that occur once, each with its keys. Caps on spending reach nothing.
 const ONCE: [(&str, &str); 10] = [
     ("project", "name goal"),
-    ("run", "strategy contract_by sandbox_min limits needs labels_needed priority"),
+    ("run", "strategy contract_by sandbox_min limits needs labels_needed priority tree_history"),
     ("plan", "accept"),
     ("protect", "paths allow"),
     ("ask", "model agent limits"),

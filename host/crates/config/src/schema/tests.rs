@@ -9,7 +9,7 @@ const SMALL: &str = "[project]\nname = \"p\"\n[agents.code]\nplugin = \"react\"\
 
 /// Bounded keys of `longhaul.toml`, each by its type and name, and a text in which `VALUE` is its value. It follows
 /// [`SMALL`], but for that of the project.
-const OF_PROJECT: [(&str, &str); 22] = [
+const OF_PROJECT: [(&str, &str); 25] = [
     ("AskConfig.confidence_percent_min", "[ask.limits]\nconfidence_percent_min = VALUE"),
     ("CheckpointConfig.lease_ms", "[checkpoints]\nlease_ms = VALUE"),
     (
@@ -28,7 +28,19 @@ const OF_PROJECT: [(&str, &str); 22] = [
     ("NotifyConfig.attempts_max", "[notify]\ncommand = [\"x\"]\nattempts_max = VALUE"),
     ("NotifyConfig.per_hour_max", "[notify]\ncommand = [\"x\"]\nper_hour_max = VALUE"),
     ("PackageRequirement.", "[tools.t]\nplugin = \"python\"\npackages = [VALUE]"),
+    (
+        "ProjectConfig.cost_microdollars_per_day_max",
+        "[project]\nname = \"p\"\ncost_microdollars_per_day_max = VALUE\n[agents.code]\nplugin = \"react\"",
+    ),
     ("ProjectConfig.name", "[project]\nname = VALUE\n[agents.code]\nplugin = \"react\""),
+    (
+        "ProjectConfig.runs_at_once_max",
+        "[project]\nname = \"p\"\nruns_at_once_max = VALUE\n[agents.code]\nplugin = \"react\"",
+    ),
+    (
+        "ProjectConfig.tokens_per_day_max",
+        "[project]\nname = \"p\"\ntokens_per_day_max = VALUE\n[agents.code]\nplugin = \"react\"",
+    ),
     ("RedisConfig.prefix", "[checkpoints.redis]\nurl = \"redis://a.example:6379/0\"\nprefix = VALUE"),
     ("RedisConfig.ttl_s", "[checkpoints.redis]\nurl = \"redis://a.example:6379/0\"\nttl_s = VALUE"),
     ("RunConfig.items", "[run]\nlabels_needed = [VALUE]"),

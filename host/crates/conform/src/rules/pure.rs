@@ -54,7 +54,7 @@ async fn seeded(probe: &Probe, call: Call, seed: [u8; 32]) -> Result<Done, Strin
 }
 
 /// Fuel ends a call at the same instruction each time.
-fn clock_that_ended(done: &Done) -> Option<&str> {
+pub(super) fn clock_that_ended(done: &Done) -> Option<&str> {
     match &done.ending {
         Ending::Stopped(CallError::Limit { hit, .. }) => {
             ["cpu_ms_max", "wall_ms_max"].into_iter().find(|clock| hit.name == *clock)
@@ -64,7 +64,7 @@ fn clock_that_ended(done: &Done) -> Option<&str> {
 }
 
 /// The first thing in which two calls differ.
-fn differs(first: &Done, second: &Done, fuel_too: bool) -> Option<String> {
+pub(super) fn differs(first: &Done, second: &Done, fuel_too: bool) -> Option<String> {
     if let Some((at, (one, other))) = first
         .calls
         .iter()
@@ -93,7 +93,7 @@ mod tests {
     use longhaul_core::Digest;
     use longhaul_core::event::WorkUsage;
     use longhaul_testkit::Made;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use std::time::Duration;
 
     fn done() -> Done {
@@ -111,7 +111,7 @@ mod tests {
 
     fn made(name: &str) -> Made {
         let (name, summary) = (name.to_owned(), "once".to_owned());
-        Made { name, summary, arguments: Digest::of(b"{}"), fuel_used: 10, answer: None }
+        Made { name, summary, arguments: Digest::of(b"{}"), in_full: Value::Null, fuel_used: 10, answer: None }
     }
 
     /// Checks what the rule says of a call and a changed copy of it.

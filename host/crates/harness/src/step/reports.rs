@@ -1,11 +1,13 @@
 //! The consequences of a report on work.
 //!
-//! Each kind of failure has one consequence: an outage waits and retries; a question or a refusal blocks the feature; a
-//! repository that cannot be written and a provider that refuses requests permanently wait for a person; a full journal
-//! continues in a fresh invocation; and all else uses up a round. Only [`Verdict::passes`] leads to a commit.
+//! Each kind of failure has one consequence: an outage, or a day that its project used up, waits and retries; a
+//! question or a refusal blocks the feature; a repository that cannot be written and a provider that refuses requests
+//! permanently wait for a person; a full journal continues in a fresh invocation; and all else uses up a round. Only
+//! [`Verdict::passes`] leads to a commit.
 
 use super::{Ignored, Turn, plus};
 use crate::action::{EndStatus, Work, WorkKind};
+use crate::day;
 use crate::evidence;
 use crate::input::{Strategy, WorkFailure, WorkReport};
 use crate::plan::{self, Accepted};
@@ -404,8 +406,12 @@ impl Turn<'_> {
 
     // Budget.
 
-    /// Like a cap that is found before the work starts: it continues after a resume with a higher one.
+    /// Like a cap that is found before the work starts: it continues after a resume with a higher one. A cap of the
+    /// project's day frees itself.
     fn over_budget(&mut self, session: Option<Session>, work: Work, hit: &LimitHit) {
+        if day::CAPS.contains(&hit.name.as_str()) {
+            return self.over_day(session, work, hit);
+        }
         let cap = Cap::of_ledger(&hit.name).unwrap_or(Cap::CostMicrodollarsMax);
         let name = cap.as_str();
         let table = if self.state.is_ask() { "[ask.limits]" } else { "[run.limits]" };
@@ -414,6 +420,23 @@ impl Turn<'_> {
             hit.used, hit.max
         );
         self.hold_at_cap(session, work, cap, text);
+    }
+
+    /// Waits for the next day, as for a service that is away, and uses up none of its retries. A refusal of several
+    /// lanes for one day is told once.
+    fn over_day(&mut self, session: Option<Session>, work: Work, hit: &LimitHit) {
+        let until_ms = day::wait_until_ms(self.at_ms);
+        let LimitHit { name, used, max } = hit;
+        let run = self.state.run.as_ref().map_or("RUN", |run| run.as_str());
+        let text = format!(
+            "the project used up its day: the next call would take it to {used} of {max} ({name}); it goes on at 00:00 \
+             UTC, or after you raise {name} under [project] of longhaul.toml, with: longhaul resume {run}"
+        );
+        let is_told = self.state.waits().any(|(_, wait)| wait.park.until_ms == Some(until_ms));
+        if !is_told {
+            self.emit(Event::Limit { name: name.clone(), text: text.clone() });
+        }
+        self.hold(session, work, WaitFor::Outage, text, Some(until_ms));
     }
 
     // Providers.

@@ -210,6 +210,21 @@ impl Host {
         }
     }
 
+    /// The journal of another invocation, which has not ended.
+    #[track_caller]
+    pub(crate) fn run_as(&self, invocation: &InvocationId) -> Recorder {
+        match Recorder::open(self.store.clone(), self.clock.clone(), invocation.clone(), began(), &self.limits).unwrap()
+        {
+            Opened::Running(recorder) => recorder,
+            Opened::Finished { .. } => panic!("{invocation} has finished"),
+        }
+    }
+
+    /// Commits these changes.
+    pub(crate) async fn commit(&self, ops: Vec<Op>) {
+        self.store.commit(Batch { ops }).await.unwrap();
+    }
+
     #[track_caller]
     pub(crate) fn replay(&self, fingerprint: &str) -> Recorder {
         Recorder::replay(self.store.clone(), invocation(), fingerprint, &self.limits).unwrap().unwrap()

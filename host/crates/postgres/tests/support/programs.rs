@@ -55,23 +55,12 @@ impl Programs {
         self.version
     }
 
-    /// The same programs where the user of the server can read them: the cache of root may be in a closed home, so they
-    /// are linked into `place`.
+    /// The same programs where the user of the server can read them.
     pub fn within_reach_of(&self, place: &Path) -> Self {
-        let Some(unpacked) = self.unpacked.as_ref().filter(|_| is_root()) else {
+        let Some(unpacked) = &self.unpacked else {
             return self.clone();
         };
-        let programs = place.join("programs");
-        let parts: Vec<_> =
-            ["usr", "lib"].map(|name| unpacked.join(name)).into_iter().filter(|it| it.exists()).collect();
-        // Links cost nothing, and another file system has none.
-        let is_linked = ["-al", "-a"].into_iter().any(|how| {
-            let _ = std::fs::remove_dir_all(&programs);
-            std::fs::create_dir(&programs).expect("ours");
-            let copied = Command::new("cp").arg(how).args(&parts).arg(&programs).output();
-            copied.is_ok_and(|copied| copied.status.success())
-        });
-        assert!(is_linked, "{} cannot be copied to {}", unpacked.display(), programs.display());
+        let programs = within_reach(unpacked, place);
         let bin = programs.join(self.bin.strip_prefix(unpacked).expect("it is in there"));
         Self { bin, version: self.version, unpacked: Some(programs) }
     }
@@ -83,10 +72,7 @@ impl Programs {
 
     /// The directories of their libraries, where those are not the system's.
     pub fn libraries(&self) -> Option<OsString> {
-        let unpacked = self.unpacked.as_ref()?;
-        let family = format!("{}-linux-gnu", std::env::consts::ARCH);
-        let libraries = ["usr/lib", "lib"].map(|folder| unpacked.join(folder).join(&family));
-        Some(std::env::join_paths(libraries).expect("no colons"))
+        self.unpacked.as_deref().map(libraries_in)
     }
 
     /// One of the programs, as the user of the server, in `place`.
@@ -98,11 +84,42 @@ impl Programs {
             command.env_remove(variable);
         }
         command.envs(self.libraries().map(|libraries| (LIBRARIES, libraries)));
-        if is_root() {
-            command.uid(NOBODY).gid(NOBODY);
-        }
+        as_server_user(&mut command);
         command
     }
+}
+
+/// Has a program run as the user of the server.
+pub fn as_server_user(command: &mut Command) {
+    if is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+}
+
+/// Unpacked packages where the user of the server can read them: the cache of root may be in a closed home, so they are
+/// linked into `place`.
+pub fn within_reach(unpacked: &Path, place: &Path) -> PathBuf {
+    if !is_root() {
+        return unpacked.to_owned();
+    }
+    let programs = place.join("programs");
+    let parts: Vec<_> = ["usr", "lib"].map(|name| unpacked.join(name)).into_iter().filter(|it| it.exists()).collect();
+    // Links cost nothing, and another file system has none.
+    let is_linked = ["-al", "-a"].into_iter().any(|how| {
+        let _ = std::fs::remove_dir_all(&programs);
+        std::fs::create_dir(&programs).expect("ours");
+        let copied = Command::new("cp").arg(how).args(&parts).arg(&programs).output();
+        copied.is_ok_and(|copied| copied.status.success())
+    });
+    assert!(is_linked, "{} cannot be copied to {}", unpacked.display(), programs.display());
+    programs
+}
+
+/// The directories of libraries in unpacked packages.
+pub fn libraries_in(unpacked: &Path) -> OsString {
+    let family = format!("{}-linux-gnu", std::env::consts::ARCH);
+    let libraries = ["usr/lib", "lib"].map(|folder| unpacked.join(folder).join(&family));
+    std::env::join_paths(libraries).expect("no colons")
 }
 
 /// A new directory of the server's user. It is removed with its value.

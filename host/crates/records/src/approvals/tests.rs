@@ -25,6 +25,7 @@ fn approval(by: &str, entry: u32) -> Approval {
         effect: EffectClass::Acts,
         runs_commands: false,
         heard: Vec::new(),
+        repeats: false,
         at_ms: entry.into(),
         standing: ApprovalStatus::Open,
     }

@@ -29,6 +29,7 @@ fn record() -> RunRecord {
         ask: None,
         passed_before: Default::default(),
         models: longhaul_models::set::ModelOptions::default(),
+        model: None,
         created_ms: 1,
     }
 }

@@ -1,11 +1,13 @@
 //! The arithmetic of a ledger: rows, reservations, and caps. Stores nothing and never waits.
 
 use super::caps::{RunCaps, full, over};
+use super::day::DayBook;
 use super::row::{HeldRow, LedgerRow};
 use longhaul_core::model::Usage;
 use longhaul_core::supervisor::{InvocationTotals, InvocationUsage, UsageDelta};
 use longhaul_core::{InvocationId, LimitHit};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The rows of a run, and the reservations of model calls.
 #[derive(Default)]
@@ -25,6 +27,13 @@ pub(super) struct LedgerBook {
     memory: BTreeMap<InvocationId, u64>,
     /// Caps that refused bytes of an invocation's tools.
     pub(super) refused: BTreeMap<InvocationId, LimitHit>,
+    /// The same usage, by the days of the project.
+    pub(super) day: DayBook,
+}
+
+/// Locks a book. A panic of a holder is no reason to refuse it.
+pub(super) fn lock(book: &Mutex<LedgerBook>) -> MutexGuard<'_, LedgerBook> {
+    book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -133,6 +142,7 @@ impl LedgerBook {
         }
         let Some(held) = self.held.remove(invocation) else { return };
         self.held_fresh.remove(invocation);
+        self.day.end(invocation, is_settled);
         if !is_settled {
             return self.charge(invocation, held.most, number);
         }
@@ -231,6 +241,7 @@ impl LedgerBook {
         };
         row.spent = before.plus(grown);
         self.total = self.total.plus(grown);
+        self.day.used(invocation, more.usage);
     }
 
     /// The cap that is used up, given so many new tool calls.

@@ -4,7 +4,7 @@ use super::caps::microdollars;
 use super::*;
 use longhaul_core::model::Cost as _;
 use longhaul_core::supervisor::Tries;
-use longhaul_testkit::MemoryStore;
+use longhaul_testkit::{HandClock, MemoryStore};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 fn cost(microdollars: f64) -> Usage {
@@ -12,7 +12,9 @@ fn cost(microdollars: f64) -> Usage {
 }
 
 fn capped(store: &Arc<dyn Store>, limits: HarnessLimits) -> Ledger {
-    let ledger = Ledger::open(Arc::clone(store), &RunId::from_text("r-1")).expect("a book");
+    let clock = Arc::new(HandClock::at(HandClock::START_MS));
+    let project = ProjectDay { project: "p-1".to_owned(), caps: DayCaps::default(), clock };
+    let ledger = Ledger::open(Arc::clone(store), &RunId::from_text("r-1"), project).expect("a book");
     ledger.set_caps(&limits);
     ledger
 }

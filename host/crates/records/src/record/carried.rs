@@ -116,9 +116,15 @@ pub fn forget_carried(store: &dyn Store, batch: &mut Batch, run: &RunId) -> faul
     forget_carried_trees(store, batch, run)
 }
 
-/// True when a key of the states of a run is that of such a row.
+/// True when a key of the states of a run is that of such a row, or of a tree of a former time.
 pub fn is_carried(run: &RunId, key: &[u8]) -> bool {
-    key == commits_key(run).as_bytes() || key.starts_with(trees_key(run).as_bytes())
+    let trees = [trees_key(run), past_trees_key(run)];
+    key == commits_key(run).as_bytes() || trees.iter().any(|trees| key.starts_with(trees.as_bytes()))
+}
+
+/// A tree of a run from the bytes of a row.
+pub(super) fn tree_of(run: &RunId, bytes: &[u8]) -> fault::Result<CarriedTree> {
+    decoded(run, bytes, "tree", |tree: &CarriedTree| tree.version)
 }
 
 fn read<T: DeserializeOwned>(
@@ -129,11 +135,20 @@ fn read<T: DeserializeOwned>(
     version: impl Fn(&T) -> u32,
 ) -> fault::Result<Option<T>> {
     let Some(bytes) = store.get(Table::States, key)? else { return Ok(None) };
-    let row: T = serde_json::from_slice(&bytes).or_internal(|| format!("the stored {what} of run {run} is damaged"))?;
+    decoded(run, &bytes, what, version).map(Some)
+}
+
+fn decoded<T: DeserializeOwned>(
+    run: &RunId,
+    bytes: &[u8],
+    what: &str,
+    version: impl Fn(&T) -> u32,
+) -> fault::Result<T> {
+    let row: T = serde_json::from_slice(bytes).or_internal(|| format!("the stored {what} of run {run} is damaged"))?;
     if version(&row) > VERSION {
         bail!("the stored {what} of run {run} is of a newer longhaul; go on with that one, on each machine");
     }
-    Ok(Some(row))
+    Ok(row)
 }
 
 fn trees_key(run: &RunId) -> Key {
@@ -142,6 +157,11 @@ fn trees_key(run: &RunId) -> Key {
 
 fn tree_key(run: &RunId, number: u32) -> Key {
     trees_key(run).number(number.into())
+}
+
+/// The key under which the trees of former times are, see `tree_past.rs`.
+pub(super) fn past_trees_key(run: &RunId) -> Key {
+    RunRecord::key(run).and("tree-past")
 }
 
 fn commits_key(run: &RunId) -> Key {
@@ -197,7 +217,8 @@ mod tests {
     #[test]
     fn only_the_rows_of_trees_and_of_commits_are_carried_ones() {
         let run = RunId::from_text("r-1");
-        let carried = [tree_key(&run, 0), tree_key(&run, 300), commits_key(&run)];
+        let carried =
+            [tree_key(&run, 0), tree_key(&run, 300), commits_key(&run), past_trees_key(&run).number(0).number(7)];
         assert!(carried.iter().all(|key| is_carried(&run, key.as_bytes())));
         let others =
             [RunRecord::key(&run), RunRecord::key(&run).and("trees"), RunRecord::key(&run).and("git").and("x")];

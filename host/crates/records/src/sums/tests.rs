@@ -60,6 +60,10 @@ async fn sums_of_an_earlier_version_are_made_of_its_events_and_stored() {
     memory.commit(events(1..=1_500)).await.unwrap();
     let FreshSums { sums, repair } = read(&*memory, &run()).unwrap();
     assert_eq!((sums.last, replies(&sums)), (1_500, 1_500));
+    assert_eq!(
+        [0, 700, 1_500, 9_000].map(|event| replies(&until(&*memory, &run(), event).unwrap())),
+        [0, 700, 1_500, 1_500]
+    );
     super::repair(&*memory, repair.into_iter().collect()).await;
     assert!(read(&*memory, &run()).unwrap().repair.is_none());
     // A run that goes on has its earlier events counted, too.

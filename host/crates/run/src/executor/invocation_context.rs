@@ -6,6 +6,7 @@ use longhaul_capabilities::{InvocationSetup, Models as _, Services};
 use longhaul_config::Config;
 use longhaul_core::context::PinnedContext;
 use longhaul_core::event::{Event, WorkUsage};
+use longhaul_core::fault::{self, Fault};
 use longhaul_core::graph::Graphs;
 use longhaul_core::journal::{Began, JournalError};
 use longhaul_core::memory::{MemoryBackend, Trust};
@@ -42,6 +43,16 @@ pub(super) struct InvocationContext {
 }
 
 impl InvocationContext {
+    /// The part of a table that carries out an invocation; none: there is no such part.
+    pub(super) async fn part_of(
+        &self,
+        table: &str,
+        invocation: &InvocationId,
+    ) -> fault::Result<Option<&PreparedPlugin>> {
+        let began = longhaul_journal::began(&*self.host.store, invocation)?.map(|began| began.component);
+        self.plugin_set.part_of(table, invocation, began).await
+    }
+
     /// Begins the journal of an invocation, or finds it. `told` is the trust level of the least trusted text in its
     /// input.
     pub(super) async fn open(
@@ -54,7 +65,7 @@ impl InvocationContext {
     ) -> Result<Opened, JournalError> {
         let input = serde_json::to_vec(input).unwrap_or_default();
         let context = Some(self.context(part));
-        let began = began(&self.host, part.plugin.name(), &part.table, part.plugin.digest(), export, &input);
+        let began = began(&self.host, part.plugin.name(), &part.table, part.began_with(invocation), export, &input);
         let began = Began { context, told, ..began };
         let store = Arc::clone(&self.host.store);
         let opened = Recorder::open(store, Arc::clone(&self.host.clock), invocation.clone(), began, &part.limits)?;
@@ -172,7 +183,10 @@ impl SubAgents {
         mut task: Task,
         told: Trust,
     ) -> Result<Delegated, Interrupted> {
-        let Some(part) = self.context.plugin_set.part(&format!("agents.{agent}")) else {
+        let found = self.context.part_of(&format!("agents.{agent}"), &child).await;
+        let unloaded =
+            |error: Fault| Interrupted::Unavailable(Outage { reason: format!("{error:#}"), retry_after_ms: None });
+        let Some(part) = found.map_err(unloaded)? else {
             return Ok(Delegated::refused(DelegateError::UnknownAgent(truncate(agent, 120))));
         };
         task.settings = part.settings.clone();

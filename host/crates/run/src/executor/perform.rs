@@ -10,6 +10,7 @@ use longhaul_core::fault::{self, bail};
 use longhaul_engine::Cancel;
 use longhaul_harness::{RunState, Work, WorkKind};
 use longhaul_records::invocation::CHOICE;
+use longhaul_records::ledger::DayCaps;
 
 impl WorkExecutor {
     /// The event that is reported before work starts.
@@ -49,6 +50,10 @@ impl WorkExecutor {
 
     async fn carry_out(&self, work: &Work, state: &RunState, cancel: &Cancel) -> fault::Result<EndedWork> {
         self.ledger.set_caps(&state.limits);
+        // The file may have other caps of the project by now. One that cannot be read changes none of them.
+        if let Ok(config) = self.record.config_now() {
+            self.ledger.set_day_caps(DayCaps::of(&config.project));
+        }
         if let WorkKind::Choose { system, prompt, among, .. } = &work.job {
             return self.choose(work, system, prompt, among, cancel).await;
         }

@@ -134,6 +134,7 @@ async fn asked(
         effect: EffectClass::Verifiable,
         runs_commands: false,
         heard: Vec::new(),
+        repeats: false,
         at_ms: host.clock.now_ms(),
         standing: ApprovalStatus::Open,
     };

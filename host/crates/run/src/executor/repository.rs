@@ -6,6 +6,7 @@
 use super::ending::{Closing, EndedWork, WorkEnd, stuck};
 use super::invocation_context::began;
 use super::{protected, survey};
+use crate::carried;
 use longhaul_config::Config;
 use longhaul_config::protect;
 use longhaul_core::event::Event;
@@ -51,8 +52,9 @@ struct Inner {
     tree: Tree,
     branch: Branch,
     base: String,
-    /// Both store for other machines; none where no other data directory shares the state.
+    /// Stores the commits for other machines; none where no other data directory shares the state.
     commits: Option<CommitCarrier>,
+    /// Stores the tree, for those or for forks.
     carrier: Option<TreeCarrier>,
     sandbox: SandboxHost,
     /// Checks that ran with less than the full sandbox since the last query, with their level.
@@ -170,7 +172,7 @@ impl Repository {
         Ok(EndedWork { batch, ..EndedWork::of(WorkEnd::Report(report)) })
     }
 
-    /// The rows of the tree, whose session works from `base`; none where no other data directory shares the state.
+    /// The rows of the tree, whose session works from `base`; none where neither another machine nor a fork needs it.
     pub async fn carried(&self, base: &str) -> fault::Result<Batch> {
         match &self.0.carrier {
             Some(carrier) => Ok(carrier.rows(base).await?),
@@ -182,7 +184,7 @@ impl Repository {
     fn without_row(&self, mut ended: EndedWork) -> EndedWork {
         use WorkReport::{Committed, Discarded};
         let is_over = matches!(ended.end, WorkEnd::Report(Committed { .. } | Discarded));
-        if is_over && self.0.carrier.is_some() {
+        if is_over && self.0.commits.is_some() {
             record::forget_carried_tree(&mut ended.batch, &self.0.run, self.0.number);
         }
         ended
@@ -451,7 +453,7 @@ impl Inner {
         let sandbox = host.check_host(sandbox_min, project.root())?;
         let (run, base) = (record.run.clone(), record.base.clone());
         let (tree, held_by_less) = (checkout.tree, Mutex::default());
-        let carrier = commits.as_ref().map(|commits| TreeCarrier::new(commits.clone(), number, tree.clone()));
+        let carrier = carried::tree_carrier(&host, record, commits.as_ref(), number, tree.clone())?;
         Ok(Self { host, run, project, number, tree, branch, base, commits, carrier, sandbox, held_by_less })
     }
 

@@ -48,7 +48,7 @@ pub(super) struct WorkPlace<'a> {
 
 impl WorkPlace<'_> {
     pub(super) async fn plan(&self, mut goal: Goal) -> fault::Result<EndedWork> {
-        let part = self.part("planner")?;
+        let part = self.part("planner").await?;
         goal.settings = part.settings.clone();
         self.show_repository(part, &goal.text, &mut goal.context).await?;
         let input = goal.clone();
@@ -59,7 +59,7 @@ impl WorkPlace<'_> {
     }
 
     pub(super) async fn replan(&self, mut goal: Goal, plan: Plan, results: &[StepSummary]) -> fault::Result<EndedWork> {
-        let part = self.part("planner")?;
+        let part = self.part("planner").await?;
         goal.settings = part.settings.clone();
         self.show_repository(part, &goal.text, &mut goal.context).await?;
         let results: Vec<_> = results.iter().map(|result| self.result_of(result)).collect();
@@ -71,7 +71,7 @@ impl WorkPlace<'_> {
     }
 
     pub(super) async fn synthesize(&self, mut goal: Goal, results: &[StepSummary]) -> fault::Result<EndedWork> {
-        let part = self.part("planner")?;
+        let part = self.part("planner").await?;
         goal.settings = part.settings.clone();
         let results: Vec<_> = results.iter().map(|result| self.result_of(result)).collect();
         let input = (goal.clone(), results.clone());
@@ -99,7 +99,7 @@ impl WorkPlace<'_> {
 
     pub(super) async fn generate(&self, agent: &str, mut task: Task) -> fault::Result<EndedWork> {
         let words = format!("{} {}", task.context["title"].as_str().unwrap_or_default(), task.instruction);
-        self.show_repository(self.part(&format!("agents.{agent}"))?, &words, &mut task.context).await?;
+        self.show_repository(self.part(&format!("agents.{agent}")).await?, &words, &mut task.context).await?;
         let (specs, vacuous) = self.pinned();
         let mut ended = self.ask_agent(agent, task, specs, vacuous, WorkReport::Generated).await?;
         if let (Some(repository), WorkEnd::Report(WorkReport::Generated(outcome))) =
@@ -119,7 +119,7 @@ impl WorkPlace<'_> {
         vacuous: Vec<String>,
         report: impl FnOnce(Outcome) -> WorkReport,
     ) -> fault::Result<EndedWork> {
-        let part = self.part(&format!("agents.{agent}"))?;
+        let part = self.part(&format!("agents.{agent}")).await?;
         if part.quarantine.is_some() {
             bail!(
                 "[agents.{agent}] is in quarantine: it works for other agents only, by agents = [\"{agent}\"] of theirs"
@@ -177,7 +177,7 @@ impl WorkPlace<'_> {
         output: &str,
         criteria: &[Criterion],
     ) -> fault::Result<EndedWork> {
-        let part = self.part("evaluator")?;
+        let part = self.part("evaluator").await?;
         let repository = self.workspace.repository()?;
         let mut evidence = repository.evidence(self.base, EVIDENCE_BYTES_MAX).await?;
         if let Some(said) = near_the_judge(&repository.runner_files(self.base).await?) {
@@ -316,10 +316,13 @@ impl WorkPlace<'_> {
         Ok(())
     }
 
-    fn part(&self, table: &str) -> fault::Result<&PreparedPlugin> {
+    /// The part that carries out the work, with the bytes that its invocation began with if it was held back by a move.
+    async fn part(&self, table: &str) -> fault::Result<&PreparedPlugin> {
+        let invocation = self.executor.invocation(self.work);
         self.workspace
-            .plugin_set
-            .part(table)
+            .context
+            .part_of(table, &invocation)
+            .await?
             .ok_or_else(|| Fault::msg(format!("there is no [{table}] in longhaul.toml")))
     }
 

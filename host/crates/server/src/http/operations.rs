@@ -6,8 +6,8 @@
 
 use super::reply::json;
 use super::routes::{
-    agents, approvals, archive, calls, commits, events, exec, exports, features, graphs, journal, knowledge, plugins,
-    projects, reports, resources, runs, schedules, server, workers,
+    agents, approvals, archive, calls, commits, comparison, events, exec, exports, features, forks, graphs, journal,
+    knowledge, plugins, projects, rehearsals, reports, resources, runs, schedules, server, workers,
 };
 use super::scopes::{self, OperationScopes};
 use super::state::SharedState;
@@ -58,9 +58,11 @@ fn operations() -> Operations {
         .needs(Read, routes!(runs::status))
         .needs(Run, routes!(runs::pause))
         .needs(Run, routes!(runs::resume))
+        .needs(Run, routes!(forks::fork))
         .needs(Run, routes!(runs::abandon))
         .needs(Run, routes!(archive::archive))
         .needs(Run, routes!(archive::unarchive))
+        .needs(Run, routes!(rehearsals::move_run))
         .needs(Run, routes!(runs::steer))
         .needs(Run, routes!(runs::answer))
         .needs(Run, routes!(runs::recheck))
@@ -76,7 +78,10 @@ fn operations() -> Operations {
         .needs(Run, routes!(features::drop))
         .needs(Read, routes!(journal::list))
         .needs(Read, routes!(journal::entries))
+        .needs(Read, routes!(journal::recording))
+        .needs(Read, routes!(journal::at))
         .needs(Run, routes!(journal::replay))
+        .needs(Run, routes!(rehearsals::rehearse))
         .needs(Read, routes!(events::page))
         .needs(Read, routes!(events::stream))
         .needs(Read, routes!(events::stream_all))
@@ -133,6 +138,7 @@ fn operations() -> Operations {
         .needs(Run, routes!(graphs::remove))
         .needs(Run, routes!(graphs::diagnose))
         .needs(Read, routes!(reports::costs))
+        .needs(Read, routes!(comparison::compare))
         .needs(Read, routes!(resources::show))
         .needs(Read, routes!(workers::list))
         .needs(Read, routes!(plugins::list))

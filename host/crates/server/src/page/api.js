@@ -27,7 +27,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** A request. `body` is sent as JSON; `query` leaves out what is null or empty. */
+/** A request. `body` is sent as JSON; `query` leaves out what is null or empty, and names each of a list. */
 export async function call(method, path, { query, body, signal, headers, patienceMs = PATIENCE_MS, as = "json" } = {}) {
   const response = await send(method, path + queryOf(query), { body, signal, headers, patienceMs });
   if (!response.ok) throw await problem(response);
@@ -90,7 +90,8 @@ export function refusal(status, problem) {
 export function queryOf(query) {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) {
-    if (value !== null && value !== undefined && value !== "") params.set(name, String(value));
+    if (Array.isArray(value)) value.forEach((one) => params.append(name, String(one)));
+    else if (value !== null && value !== undefined && value !== "") params.set(name, String(value));
   }
   const text = params.toString();
   return text ? `?${text}` : "";
@@ -122,9 +123,19 @@ export const recheck = (id, feature) => post(run(id, "/recheck"), { feature }, {
 export const journal = (id, query, signal) => get(run(id, "/journal"), query, signal);
 export const entries = (id, invocation, after, signal) =>
   get(run(id, "/journal/entries"), { invocation, after, limit: 100 }, signal);
+export const entry = async (id, invocation, number, signal) => {
+  const { entries } = await get(run(id, "/journal/entries"), { invocation, after: number - 1, limit: 1 }, signal);
+  return entries.find((one) => one.number === number) ?? null;
+};
+export const at = (id, point, signal) => get(run(id, "/at"), { point }, signal);
+export const fork = (id, body, signal) => post(run(id, "/fork"), body, { signal, patienceMs: 120_000 });
+export const rehearse = (body, signal) => post(`${V1}/rehearsals`, body, { signal, patienceMs: 600_000 });
+export const move = (id, body) => post(run(id, "/move"), body, { patienceMs: 600_000 });
 export const replay = (id, invocation) => post(run(id, "/replay"), { invocation }, { patienceMs: 600_000 });
 export const commits = (id, reverted, signal) => get(run(id, "/log"), { limit: 100, reverted }, signal);
 export const commit = (id, name, signal) => get(run(id, `/commits/${part(name)}`), null, signal);
+export const comparison = (runs, signal) =>
+  call("GET", `${V1}/comparison`, { query: { run: runs }, signal, patienceMs: 120_000 });
 export const revert = (id, body) => post(run(id, "/revert"), body);
 export const report = (id, format) =>
   call("GET", run(id, "/report"), { query: { format }, as: "response", patienceMs: 120_000 });

@@ -62,6 +62,9 @@ export function moment(ms) {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
+/** Day and time with seconds, in the zone of the reader. */
+export const instant = (ms) => (isNumber(ms) ? `${moment(ms).slice(0, 10)} ${clock(ms)}` : NONE);
+
 /** Day and time for machines and tooltips. */
 export function exact(ms) {
   return isNumber(ms) ? new Date(ms).toISOString() : "";

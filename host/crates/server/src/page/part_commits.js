@@ -8,8 +8,9 @@ import { plural } from "./format.js";
 import { live } from "./live.js";
 import { openCommit } from "./part_commit.js";
 import { fileTree } from "./part_diff.js";
+import { pastHref } from "./points.js";
 import { may } from "./session.js";
-import { button, check, dialog, empty, fold, form, mono, plain, redraw, section, table, toast, when } from "./ui.js";
+import { button, check, dialog, empty, fold, form, link, mono, plain, redraw, section, table, toast, when } from "./ui.js";
 
 export async function commits(ctx, place, run) {
   const reportBox = h("div");
@@ -71,6 +72,8 @@ export async function commits(ctx, place, run) {
                       { class: "sub" },
                       mono(String(one.commit).slice(0, 10)),
                       one.outcome && ` · ${one.outcome}`,
+                      " · ",
+                      link(pastHref(run.run, `commit:${one.commit}`), "The run then"),
                     ),
                   ],
                 },

@@ -6,7 +6,10 @@ import * as api from "./api.js";
 import { add, fill, h } from "./dom.js";
 import { asText, clock, count, duration, moment, words } from "./format.js";
 import { live } from "./live.js";
+import { editable } from "./forks.js";
+import { openFork } from "./part_fork.js";
 import { shortName } from "./part_timeline.js";
+import { entryPoint, pastHref } from "./points.js";
 import { may } from "./session.js";
 import {
   button,
@@ -128,7 +131,7 @@ async function entries(ctx, place, run, invocation) {
     if (after === 0) fill(list);
     add(
       list,
-      page.entries.map((one) => entryRow(one)),
+      page.entries.map((one) => entryRow(ctx, run, invocation, one)),
     );
     if (page.entries.length === 0 && after === 0) fill(list, h("li", null, empty("No entries yet.")));
     after = page.next_after ?? after;
@@ -153,7 +156,7 @@ async function entries(ctx, place, run, invocation) {
 
 const CLASSES = { idempotent: "busy", verifiable: "busy", acts: "wait" };
 
-function entryRow(one) {
+function entryRow(ctx, run, invocation, one) {
   const took = one.answered_ms ? duration(one.answered_ms - one.at_ms) : null;
   const summary = [
     h("span", { class: "entry-number" }, String(one.number)),
@@ -192,11 +195,26 @@ function entryRow(one) {
         : plain(asText(one.answer), { label: `Answer of entry ${one.number}` }),
       one.answer !== null &&
         fold("As it is stored", () => plain(one.answer, { code: true }), { name: `stored-${one.number}` }),
+      one.answer !== null && thenOf(ctx, run, entryPoint(invocation, one.number), one),
     );
   return h(
     "li",
     null,
     fold(h("span", { class: "entry-head" }, summary), body, { className: "entry", name: `entry-${one.number}` }),
+  );
+}
+
+/** The run when an entry was answered, and a fork from there. */
+function thenOf(ctx, run, point, one) {
+  return h(
+    "div",
+    { class: "actions" },
+    link(pastHref(run.run, point), "The run then"),
+    may("run") &&
+      button(editable(one) ? "Fork with another answer" : "Fork here", {
+        small: true,
+        run: () => openFork(ctx, run, point),
+      }),
   );
 }
 

@@ -7,6 +7,7 @@ import * as api from "./api.js";
 import { h } from "./dom.js";
 import { asText, costNote, money, reason, short } from "./format.js";
 import { errorBlock } from "./part_error.js";
+import { origin } from "./part_forks.js";
 import { ENDED, activity } from "./part_runs.js";
 import { may } from "./session.js";
 import {
@@ -38,7 +39,13 @@ export const TABS = [
   ["memory", "Memory"],
   ["costs", "Costs"],
   ["result", "Commits and report"],
+  ["compare", "Compare"],
+  ["past", "Past"],
+  ["plugins", "Plugins"],
 ];
+
+/** The keys of the parts, in their order. */
+export const TAB_KEYS = [..."1234567890", "u"];
 
 /** The address of a part. */
 export const tabHref = (id, name) => (name === "live" ? `#/runs/${id}` : `#/runs/${id}/${name}`);
@@ -65,6 +72,7 @@ export function runHead(run, part, newest, refresh) {
         null,
         h("h1", null, cutTitle(run.goal || run.title || run.project)),
         !isShort && h("p", { class: "hint" }, mono(run.run), run.branch && [" · ", mono(run.branch)]),
+        origin(run),
       ),
       may("run") && orders(run, newest, refresh),
     ),

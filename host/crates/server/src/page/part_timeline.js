@@ -8,6 +8,7 @@ import { add, fill, h, keyed } from "./dom.js";
 import { clock, cut, duration, exact, lastLine, moment, oneLine } from "./format.js";
 import { icon } from "./icons.js";
 import { errorBlock } from "./part_error.js";
+import { eventPoint, pastHref } from "./points.js";
 import { follow } from "./stream.js";
 import { Timeline, itemOf, spoken } from "./timeline.js";
 import { announce, button, chip, complain, failed, fold, link, loading, mono, plain, redraw, select } from "./ui.js";
@@ -238,6 +239,7 @@ export async function oneEvent(ctx, place, run) {
           { class: "actions" },
           go(number - 1, "Previous"),
           go(number + 1, "Next"),
+          number <= last && link(pastHref(run, eventPoint(number)), "The run then"),
           link(`#/runs/${run}`, "Close"),
         ),
       ),
@@ -279,6 +281,13 @@ function eventRow(item) {
             item.result.ok ? "done" : "failed",
             item.result.tookMs !== null && ` in ${duration(item.result.tookMs)}`,
           ]),
+        item.run &&
+          h(
+            "a",
+            { class: "event-past", href: pastHref(item.run, eventPoint(item.number)), title: "The run at this event" },
+            icon("schedule"),
+            h("span", { class: "unseen" }, `The run at event ${item.number}`),
+          ),
       ),
       ...eventMore(item),
     ),

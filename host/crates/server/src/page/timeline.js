@@ -21,6 +21,7 @@ const MILESTONES = new Set([
   "project_status",
   "run_started",
   "resumed",
+  "moved",
   "dispatch",
   "plan",
   "replan",
@@ -193,6 +194,16 @@ const SAYS = {
   project_status: (p) => ({ title: `Project ${words(p.from)} → ${words(p.to)}`, text: p.why ?? "", sign: "project" }),
   run_started: (p) => ({ title: "Run accepted", text: p.branch ? `Commits go to ${p.branch}` : "", sign: "run" }),
   resumed: () => ({ title: "Resumed", sign: "run", tone: "busy" }),
+  moved: (p) => ({
+    title: `Moved to other bytes of ${p.plugin}`,
+    notes: [`${String(p.from ?? "").slice(0, 10)} → ${String(p.to ?? "").slice(0, 10)}`],
+    list: [
+      ...Object.entries(p.proved ?? {}).map(([name, entry]) => `${name}: goes on with them, alike up to entry ${entry}`),
+      ...list(p.unmoved).map((name) => `${name}: ends on the bytes that it began with`),
+    ],
+    sign: "plugin",
+    tone: "wait",
+  }),
   dispatch: (p) => ({
     title: p.agent ? `Goes to ${p.agent}` : `Answered by a ${p.path}`,
     text: p.why ?? "",

@@ -1,5 +1,5 @@
 // One run: how it stands, what it asks, and its parts: live, features, time axis, journal, decisions, memory, costs,
-// commits.
+// commits, the run beside others, its past, and its plugins.
 //
 // The head is kept true by the run's own events; orders (steer, pause, resume, give up) are asked for here and done by
 // the server, which may refuse them.
@@ -11,15 +11,19 @@ import * as keys from "./keys.js";
 import { live } from "./live.js";
 import { drawAsks } from "./part_asks.js";
 import { commits } from "./part_commits.js";
+import { compare } from "./part_compare.js";
 import { decisions } from "./part_decisions.js";
 import { features } from "./part_features.js";
 import { timeAxis } from "./part_gantt.js";
+import { forkLine } from "./part_forks.js";
 import { journal } from "./part_journal.js";
 import { ledger } from "./part_ledger.js";
 import { memory } from "./part_memory.js";
+import { past } from "./part_past.js";
 import { drawPlan } from "./part_plan.js";
+import { plugins } from "./part_plugins.js";
 import { proposals } from "./part_proposals.js";
-import { TABS, pauseOrResume, runHead, steer, tabHref } from "./part_run_head.js";
+import { TABS, TAB_KEYS, pauseOrResume, runHead, steer, tabHref } from "./part_run_head.js";
 import { oneEvent, timeline } from "./part_timeline.js";
 import { atWork } from "./part_work.js";
 import { may } from "./session.js";
@@ -70,7 +74,7 @@ export async function show(ctx) {
     ["s", "Correct the work", () => now && may("run") && steer(now)],
     ["p", "Pause, or go on", () => now && may("run") && pauseOrResume(now, () => shown.refresh())],
     ["e", "Show earlier events", () => ctx.earlier?.()],
-    ...TABS.map(([name, text], index) => [String(index + 1), text, () => ctx.go(tabHref(id, name))]),
+    ...TABS.map(([name, text], index) => [TAB_KEYS[index], text, () => ctx.go(tabHref(id, name))]),
   ]);
 }
 
@@ -81,7 +85,9 @@ const PARTS = {
     const main = h("div", { class: "section" });
     const own = h("div");
     const event = h("div");
-    fill(body, event, plan, h("div", { class: "run-columns" }, main, side));
+    const forks = h("div");
+    forkLine(ctx, forks, run);
+    fill(body, forks, event, plan, h("div", { class: "run-columns" }, main, side));
     oneEvent(ctx, event, run.run).catch((error) => ctx.signal.aborted || complain(error));
     const work = atWork(ctx, side, run);
     side.append(own);
@@ -101,4 +107,7 @@ const PARTS = {
   memory: (ctx, body, run) => void memory(ctx, body, run.run),
   costs: (ctx, body, run) => ledger(body, run),
   result: (ctx, body, run) => void commits(ctx, body, run),
+  compare: (ctx, body, run) => void compare(ctx, body, run),
+  past: (ctx, body, run) => past(ctx, body, run),
+  plugins: (ctx, body, run) => plugins(ctx, body, run),
 };

@@ -62,6 +62,7 @@ impl TestRun {
             spent: InvocationUsage { usage: sum, ..InvocationUsage::default() },
             wall_ms: 7,
             budget_microdollars: None,
+            forked_from: None,
         };
         let mut sums = RunSums { spent: self.spent.clone(), ..RunSums::default() };
         for number in 1..=self.events {

@@ -115,12 +115,21 @@ impl Service {
         if !self.leads() {
             return Ok(Chosen::Here);
         }
-        let labels = record.config_now()?.run.labels_needed().to_vec();
+        let config = record.config_now()?;
+        let labels = config.run.labels_needed().to_vec();
         let needs: BTreeSet<String> = labels.iter().cloned().collect();
-        let nobody = |refusals| Chosen::Nobody(NoServer { run: record.run.clone(), labels: labels.clone(), refusals });
+        let run = || record.run.clone();
+        let nobody = |refusals| Chosen::Nobody(NoServer::Labels { run: run(), labels: labels.clone(), refusals });
         let Some(cluster) = &self.cluster else {
             return Ok(if needs.is_empty() { Chosen::Here } else { nobody(Vec::new()) });
         };
+        if let Some(max) = config.project.runs_at_once_max
+            && self.count_at_once(record.scope()) >= max
+        {
+            let capped = || Chosen::Nobody(NoServer::Capped { run: run(), project: record.project.clone(), max });
+            // It waits in the queue of this server, which knows no labels.
+            return Ok(if needs.is_subset(&cluster.labels()) { Chosen::Here } else { capped() });
+        }
         let candidates = self.candidates(cluster, record)?;
         let choice = choose(&needs, candidates.iter().map(|(candidate, _)| candidate));
         Ok(match choice {
@@ -132,6 +141,11 @@ impl Service {
             ServerChoice::AllBusy if needs.is_subset(&cluster.labels()) => Chosen::Here,
             ServerChoice::AllBusy | ServerChoice::NoneFits => nobody(self.refusals(&record.run, &candidates)),
         })
+    }
+
+    /// The runs of a project that work here, and those that workers have.
+    fn count_at_once(&self, project: &str) -> u32 {
+        self.queue.with_working(project, |working| working.saturating_add(self.remote().count_of(project)))
     }
 
     /// The reasons of servers that could not take a run a moment ago.
@@ -170,7 +184,7 @@ impl Service {
             labels: cluster.labels(),
             runs_max: self.runs_max(cluster),
             runs: u32::try_from(self.active_here().len()).unwrap_or(u32::MAX),
-            of_project: self.count_here(&record.id),
+            of_project: self.count_here(record.scope()),
             has_trees: trees.as_ref() == Some(&cluster.name),
             has_refused: false,
         };
@@ -180,7 +194,7 @@ impl Service {
             let told = records.get(&seat.name).filter(|told| told.epoch == seat.epoch && seat.left_ms > 0);
             let Some(told) = told.filter(|_| seat.name != cluster.name) else { continue };
             let remote = self.remote();
-            let (runs, of_project) = remote.count(&seat.name, &record.id);
+            let (runs, of_project) = remote.count(&seat.name, record.scope());
             found.push((
                 ServerCandidate {
                     labels: told.labels.clone(),
@@ -208,9 +222,17 @@ impl Service {
     async fn hand_to(&self, at: &WorkerEpoch, record: &RunRecord, request: &ResumeRun) -> fault::Result<bool> {
         let run = &record.run;
         let claim = Claim { epoch: at.epoch, since_ms: self.now_ms() };
-        let (project, bus, last) = (record.id.clone(), EventBus::default(), self.last_event(run)?);
+        let (project, bus, last) = (record.scope().to_owned(), EventBus::default(), self.last_event(run)?);
+        let at_once_max = record.config_now()?.project.runs_at_once_max;
+        let remote = RemoteRun { at: at.clone(), project, bus, last, is_claimed: false };
         // Before it is stored, so that nobody else goes on with the run, whatever comes between.
-        self.remote().add(run.clone(), RemoteRun { at: at.clone(), project, bus, last, is_claimed: false });
+        let is_added = self.queue.with_working(record.scope(), |working| {
+            let room = at_once_max.map_or(u32::MAX, |max| max.saturating_sub(working));
+            self.remote().add_within(room, run.clone(), remote)
+        });
+        if !is_added {
+            return Ok(false);
+        }
         let sent = async {
             let batch = claims::put(Batch::new(), &at.name, run, claim)?;
             self.send(at, run, OperationCall::of(request)?, batch).await

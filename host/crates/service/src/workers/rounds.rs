@@ -58,7 +58,7 @@ impl Service {
                     claims::forget(&mut batch, &seat.name, &run);
                     continue;
                 }
-                let project = record::load(store, &run)?.map(|stored| stored.record.id).unwrap_or_default();
+                let project = record::record(store, &run)?.map(|record| record.scope().to_owned()).unwrap_or_default();
                 let last = record::last_event(store, &run)?;
                 let remote = RemoteRun { at: at.clone(), project, bus: EventBus::default(), last, is_claimed: true };
                 self.remote().add(run, remote);

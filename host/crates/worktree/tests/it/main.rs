@@ -3,9 +3,11 @@
 mod commit_diff;
 mod contents;
 mod crash;
+mod fork_branch;
 mod into_checkout;
 mod native;
 mod packs;
 mod repo;
 mod revert;
 mod tree;
+mod tree_diff;

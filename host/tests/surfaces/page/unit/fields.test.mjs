@@ -37,6 +37,12 @@ const PLACES = {
     "runs/r-1/memory",
     "runs/r-1/costs",
     "runs/r-1/result",
+    "runs/r-1/compare",
+    "runs/r-1/compare?with=r-2&with=r-3",
+    "runs/r-1/past",
+    "runs/r-1/past?at=event%3A1&now=true",
+    "runs/r-1/past?at=entry%3Af-sum%2F1%3A3",
+    "runs/r-1/plugins",
   ],
   "view_approvals.js": ["approvals", "approvals/all", "approvals/rules"],
   "view_schedules.js": ["schedules"],
@@ -159,6 +165,34 @@ test("a rating that was changed is sent, with what the API takes", async () => {
   drawn.end();
 });
 
+test("a run is moved to the bytes that it was rehearsed on, and is told first what that comes to", async () => {
+  answers.samples.unknown.clear();
+  answers.wrong.clear();
+  for (const [variant, boundary] of [
+    [0, /Move the run$/],
+    [2, /Move the run at a boundary$/],
+  ]) {
+    // The first status is of a run that has not ended.
+    const drawn = await draw("view_run.js", "runs/r-1/plugins", 0);
+    const choice = drawn.box.querySelector('select[name="plugin"]');
+    choice.value = choice.options.at(-1).getAttribute("value");
+    answers.variant = variant;
+    drawn.box.querySelector("form").fire("submit");
+    await settle();
+    const move = drawn.box.querySelectorAll("button").filter((one) => /^Move the run/.test(one.textContent));
+    assert.ok(move.length > 0 && move.some((one) => boundary.test(one.textContent)), drawn.box.textContent);
+    move.find((one) => boundary.test(one.textContent)).click();
+    await settle();
+    const dialog = globalThis.document.querySelector("dialog");
+    assert.match(dialog.textContent, variant === 0 ? /in the middle of their work/ : /ends on the bytes that it began/);
+    dialog.querySelector("form").fire("submit");
+    await settle();
+    assert.match(drawn.box.textContent, /Moved to name-/);
+    drawn.end();
+  }
+  assert.deepEqual(report(), { unknown: [], wrong: [] });
+});
+
 test("pressing everything came to what the page is for", () => {
   for (const operation of [
     "POST /api/v1/runs",
@@ -170,6 +204,11 @@ test("pressing everything came to what the page is for", () => {
     "POST /api/v1/runs/{run}/revert",
     "GET /api/v1/runs/{run}/commits/{commit}",
     "GET /api/v1/runs/{run}/report",
+    "GET /api/v1/comparison",
+    "GET /api/v1/runs/{run}/at",
+    "POST /api/v1/runs/{run}/fork",
+    "POST /api/v1/rehearsals",
+    "POST /api/v1/runs/{run}/move",
     "POST /api/v1/runs/{run}/decisions/{decision}/judge",
     "DELETE /api/v1/runs/{run}/memory",
     "POST /api/v1/schedules",

@@ -3,8 +3,9 @@
 use super::limits;
 use crate::bench::{Bench, answered, denied, feature, outage, plan, resume, run_of};
 use expect_test::expect;
-use longhaul_core::Denial;
+use longhaul_core::event::Event;
 use longhaul_core::work::{FeatureStatus, Mark};
+use longhaul_core::{Denial, LimitHit};
 use longhaul_harness::{
     Action, HarnessLimits, Ignored, Input, PersonRequest, RunStatus, WorkFailure, WorkKind, WorkReport, pending,
 };
@@ -224,4 +225,51 @@ fn a_pause_holds_the_next_work_back_and_takes_the_report_of_the_last() {
         f-a/1 passes
         - ended completed
         finish completed: 1 of 1 features pass"#]]);
+}
+
+/// The same work goes on under its key, and no retry of an outage is used up.
+#[test]
+fn who_used_up_the_day_of_the_project_waits_for_midnight_or_for_a_resume() {
+    let midnight = 20_000 * 86_400_000;
+    let over = |name: &str| WorkFailure::Budget(LimitHit::new(name, 1_200, 1_000));
+    let mut bench = run_of(&["a"]).limited(|limits| limits.unavailable_retries_max = 0).planned();
+    bench.now_ms = midnight - 5;
+    bench.fail(over("cost_microdollars_per_day_max"));
+    assert_eq!((bench.state.status(), bench.state.wakes_at_ms()), (RunStatus::Parked, Some(midnight)));
+    assert!(!bench.state.waits().any(|(_, wait)| wait.wait.is_for_a_person()));
+    bench.ignores(Input::Woke, Ignored::TooEarly);
+    bench.now_ms = midnight;
+    bench.tell(Input::Woke);
+    bench.now_ms = midnight + 90_000;
+    bench.fail(over("tokens_per_day_max"));
+    assert_eq!(bench.state.wakes_at_ms(), Some(midnight + 86_400_000));
+    // With a higher cap of the project.
+    bench.tell(resume());
+    bench.pass();
+    bench.check_log(expect![[r#"
+        - limit cost_microdollars_per_day_max: the project used up its day: the next call would take it to 1200 of 1000 (cost_microdollars_per_day_max); it goes on at 00:00 UTC, or after you raise cost_microdollars_per_day_max under [project] of longhaul.toml, with: longhaul resume r-1
+        park until 1728000000000
+        do f-a/1/generate
+        - limit tokens_per_day_max: the project used up its day: the next call would take it to 1200 of 1000 (tokens_per_day_max); it goes on at 00:00 UTC, or after you raise tokens_per_day_max under [project] of longhaul.toml, with: longhaul resume r-1
+        park until 1728086400000
+        do f-a/1/generate
+        f-a/1 passes
+        - ended completed
+        finish completed: 1 of 1 features pass"#]]);
+}
+
+#[test]
+fn lanes_that_meet_the_end_of_one_day_tell_it_once_and_wait_together() {
+    let mut bench = run_of(&["a", "b"]).limited(|limits| limits.parallel_max = 2).planned();
+    bench.now_ms = 20_000 * 86_400_000 - 5;
+    for key in ["f-a/1/generate", "f-b/1/generate"] {
+        let over = LimitHit::new("tokens_per_day_max", 9, 8);
+        bench.report_on(key, WorkReport::Failed(WorkFailure::Budget(over)));
+        let told = bench.last.iter().filter(|action| matches!(action, Action::Emit(Event::Limit { .. }))).count();
+        assert_eq!(told, usize::from(key.starts_with("f-a")));
+    }
+    bench.now_ms += 5;
+    bench.tell(Input::Woke);
+    let asked = bench.last.iter().filter(|action| matches!(action, Action::Work(_))).count();
+    assert_eq!(asked, 2);
 }

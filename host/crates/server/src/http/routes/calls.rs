@@ -18,6 +18,7 @@ use super::projects::{self, PageQuery};
 use axum::extract::{Path, Request, State};
 use http::StatusCode;
 use longhaul_api::features::AcceptProposal;
+use longhaul_api::forks::ForkRun;
 use longhaul_api::operations::{Handler, OTHER_VERSIONS, Operation as _, handler, names};
 use longhaul_api::paths::{DIRECTORIES, FILES};
 use longhaul_api::tokens::TokenScope;
@@ -102,6 +103,10 @@ pub async fn call(
         let AcceptProposal { run, proposal } =
             serde_json::from_value(request.clone()).map_err(|error| not_understood(Fault::msg(error.to_string())))?;
         expect_no_project(&state, run, &proposal).await?;
+    }
+    if name == ForkRun::NAME && request["repeat_effects"] == true {
+        // It stands for a person's answers about calls.
+        caller.expect(TokenScope::Approve)?;
     }
     let job = if RUNS_CODE.contains(&name.as_str()) { Some(room(&state)?) } else { None };
     carry_out(&state, handler, request, (call_room(&state)?, job)).await.map(Out)

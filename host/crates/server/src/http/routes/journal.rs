@@ -1,13 +1,16 @@
-//! Journals of runs: their invocations, the entries of one, and replays that compare the outcomes.
+//! Journals of runs: their invocations, the entries of one, runs at points of their past, and replays that compare the
+//! outcomes.
 
 use super::super::input::{MaybeJson, PageParams, Query, limited, which};
 use super::super::reply::{ApiResult, Out, Page};
 use super::super::state::SharedState;
 use super::projects::PageQuery;
 use axum::extract::{Path, State};
-use longhaul_api::journal::{InvocationEntries, ListCarried, ListEntries, ReplayInvocations};
+use longhaul_api::journal::{InvocationEntries, ListCarried, ListEntries, RecordInvocation, ReplayInvocations};
 use longhaul_api::operations::JournalOperations as _;
-use longhaul_api::wire::journal::{Entries, Invocation, Replays};
+use longhaul_api::points::{Point, ShowPoint};
+use longhaul_api::wire::journal::{Entries, Invocation, RecordingView, Replays};
+use longhaul_api::wire::points::RunAtPointView;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -51,6 +54,51 @@ pub async fn entries(
     let request = ListEntries { run: which(&run)?, invocation: query.invocation, after };
     let InvocationEntries { invocation, entries, finished } = state.journal_entries(request).await?;
     Ok(Out(Entries::of(&invocation, entries, finished, limit)))
+}
+
+/// The invocation that is recorded.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RecordingQuery {
+    /// The invocation, with or without the run's name.
+    invocation: String,
+}
+
+/// Record an invocation for a test: its input, and its calls with their arguments and answers
+///
+/// The invocation is replayed, which executes nothing. Values of known secrets are replaced by `[secret]`;
+/// `longhaul scenario record` replaces more and writes the files of a test.
+#[utoipa::path(get, path = "/api/v1/runs/{run}/journal/recording", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it"), RecordingQuery), responses((status = 200, description = "The recording", body = RecordingView)))]
+pub async fn recording(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Query(query): Query<RecordingQuery>,
+) -> ApiResult<RecordingView> {
+    let request = RecordInvocation { run: which(&run)?, invocation: query.invocation };
+    Ok(Out(state.record_invocation(request).await?.into()))
+}
+
+/// The point at which a run is shown.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PointQuery {
+    /// `entry:N` or `entry:KEY:N` of an invocation, `step:N` of its agents, `feature:ID`, `commit:HEX`,
+    /// `time:2026-11-22T01:00:00Z`, or `event:N`.
+    #[param(value_type = String)]
+    point: Point,
+}
+
+/// Show a run as it was at a point of its past
+#[utoipa::path(get, path = "/api/v1/runs/{run}/at", tag = "journal", params(("run" = String, Path, description = "The run's name, or the beginning of it"), PointQuery), responses((status = 200, description = "The run at the point", body = RunAtPointView)))]
+pub async fn at(
+    State(state): State<SharedState>,
+    Path(run): Path<String>,
+    Query(query): Query<PointQuery>,
+) -> ApiResult<RunAtPointView> {
+    let request = ShowPoint { run: which(&run)?, point: query.point };
+    Ok(Out(state.run_at_point(request).await?.into()))
 }
 
 /// The scope of a replay.
