@@ -26,7 +26,6 @@ pub trait Watch: Send + Sync {
     /// The whole content of a step whose event keeps only its beginning. It comes before the step of that number.
     fn content(&self, _invocation: &InvocationId, _number: u32, _content: StepContent) {}
 
-
     /// A conversation has an update, counted from 0; also when a journal caused it.
     fn said(&self, _conversation: usize, _said: ConversationUpdate<'_>) {}
 
