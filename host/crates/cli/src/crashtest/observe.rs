@@ -80,13 +80,16 @@ async fn read(client: &CommandClient, project: &Path, base: &str) -> fault::Resu
     Ok(Some(RunObservation { status, journals, events, commits }))
 }
 
-/// The whole journal of an invocation, which comes in pages.
+/// The whole journal of an invocation, which comes in pages. One that was killed before its first entry has none.
 async fn journal(client: &CommandClient, run: &RunRef, invocation: InvocationId) -> fault::Result<InvocationEntries> {
     let mut whole = InvocationEntries { invocation, entries: Vec::new(), finished: None };
     loop {
         let after = whole.entries.last().map_or(0, |(number, _)| *number);
         let request = ListEntries { run: run.clone(), invocation: whole.invocation.as_str().to_owned(), after };
-        let page = client.journal_entries(request).await?;
+        let page = match client.journal_entries(request).await {
+            Err(error) if error.code() == Some(FaultCode::Unknown) => return Ok(whole),
+            page => page?,
+        };
         whole.finished = page.finished;
         if page.entries.is_empty() {
             return Ok(whole);
