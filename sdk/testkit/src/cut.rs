@@ -11,7 +11,7 @@ use longhaul_core::store::StoreError;
 use longhaul_core::tool::{ToolError, ToolOutput};
 use std::collections::BTreeSet;
 
-/// Where a journal is cut.
+/// The place of a cut in a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalCut {
     /// The number of the entry, from 1.
@@ -20,7 +20,7 @@ pub struct JournalCut {
     pub answered: bool,
 }
 
-/// What the surroundings of a cut call were.
+/// The surroundings of a cut call.
 pub(crate) struct MadeCut {
     /// The answer that was lost; none when it was kept.
     lost: Option<String>,

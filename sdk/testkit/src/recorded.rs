@@ -94,7 +94,7 @@ impl RecordedPart {
     }
 }
 
-/// What a call is about: the function of a tool, the check or the agent; empty for other calls.
+/// The subject of a call: the function of a tool, the check or the agent; empty for other calls.
 pub(crate) fn about(name: &str, arguments: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match name {

@@ -86,7 +86,7 @@ impl ScenarioRecording {
             |error: serde_json::Error| KitError::Input { export: self.export.clone(), reason: error.to_string() };
         let export = self.export.split_once('.').map_or(self.export.as_str(), |(_, export)| export);
         let input = input(export, self.input.clone()).map_err(wrong)?;
-        // What is written must be what a test reads.
+        // The written text must be the one that a test reads.
         Call::from_json(export, input.clone())?;
         let mut files = BTreeMap::from([
             (FILE, self.table(export)?),

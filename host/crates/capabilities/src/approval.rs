@@ -13,7 +13,7 @@ use longhaul_core::tool::{FunctionInfo, ToolCall, ToolError, ToolInfo, ToolOutpu
 use longhaul_core::{Denial, Digest};
 use std::sync::Arc;
 
-/// What comes of one call of a batch.
+/// The outcome of the gate for one call of a batch.
 pub(crate) enum Settled {
     /// It is made without a decision.
     Free,

@@ -184,7 +184,7 @@ async fn test(
     })
 }
 
-/// What the two runs have in common. Two runs that end differently have nothing to compare a third one with.
+/// The common part of the two runs. Two runs that end differently have nothing to compare a third one with.
 fn reference(first: &Undisturbed, second: &Undisturbed) -> fault::Result<Reference> {
     if first.ends_as() != second.ends_as() {
         bail!(

@@ -135,7 +135,7 @@ fn told(report: &RehearsalReport) -> String {
     text.join("\n")
 }
 
-/// What a command about plugins says of live runs: those that differ or cannot be told, and how many reach their ends.
+/// The words of a command about plugins on live runs: those that differ or cannot be told, and the number of the rest.
 pub(super) fn told_of_live(report: &RehearsalReport) -> Vec<String> {
     let (alike, others): (Vec<_>, Vec<_>) =
         report.runs.iter().partition(|run| run.verdict == RehearsalVerdict::ReachesEnd);

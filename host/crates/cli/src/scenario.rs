@@ -73,7 +73,7 @@ pub(super) async fn run(context: &Context, command: ScenarioCommand) -> fault::R
 async fn record(context: &Context, args: RecordArgs) -> fault::Result<Exit> {
     let RecordArgs { run, invocation, at, output, replace, rules, update } = args;
     let directory = std::path::absolute(&output).with_context(|| format!("`{}` is no path", output.display()))?;
-    // What can be refused is refused before anything is replayed.
+    // All refusals come before anything is replayed.
     let mut replacer = Replacer::new(&all_rules(replace, rules.as_deref())?)?;
     folders::expect_free(&directory, update)?;
     context.client.keep();
@@ -168,7 +168,7 @@ fn clean(replacer: &mut Replacer, recorded: &mut RecordedInvocation) {
         }
     }
     if let Some(result) = &mut recorded.result {
-        // What is no JSON is refused where it is read.
+        // A text that is no JSON is refused by its reader.
         if let Ok(mut value) = serde_json::from_str::<Value>(result) {
             replacer.value(&mut value);
             *result = value.to_string();

@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn finished_work_that_a_resume_lost_or_repeated_is_found() {
         check(|_| (), &[], &[]);
-        // What a resume adds is neither.
+        // An event that a resume adds is neither.
         check(|run| run.journals[0].entries.push(answered(3, "tools.call", 300, "3")), &[], &[]);
         check(|run| drop(run.journals[0].entries.pop()), &["the answer of f-a/1/generate entry 2"], &[]);
         check(

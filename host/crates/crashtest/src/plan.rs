@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A kill to be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedKill {
-    /// Where.
+    /// The place of the kill.
     pub at: PointOccurrence,
     /// True when it was drawn, beside the first, middle and last occurrences.
     pub random: bool,

@@ -1,5 +1,5 @@
-//! What receivers outside of the process saw: requests to the stand-in of all hosts, and requests that the recording of
-//! the models answered.
+//! Requests as receivers outside of the process saw them: those to the stand-in of all hosts, and those that the
+//! recording of the models answered.
 //!
 //! A request that only reads (`GET`, `HEAD`, `OPTIONS`) is no effect and not counted. Requests with one idempotency key
 //! are one effect. Notifications are received and not counted: they are sent at least once, by design.
@@ -26,7 +26,7 @@ pub struct ReceivedRequest {
     pub key: Option<String>,
 }
 
-/// How far requests of two runs without a kill are alike, and so what requests of a killed run are told apart by.
+/// The degree to which requests of two runs without a kill are alike: by it those of a killed run are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Likeness {
@@ -48,7 +48,7 @@ impl Likeness {
 }
 
 impl ReceivedRequest {
-    /// What it is told apart by; none when it is no effect, or when requests are not compared.
+    /// The words by which it is told apart; none when it is no effect, or when requests are not compared.
     pub(crate) fn told(&self, likeness: Likeness) -> Option<String> {
         let Self { method, url, body, .. } = self;
         if READING.contains(&method.as_str()) {

@@ -1,4 +1,4 @@
-//! What two runs without a kill have in common, and the findings about a run that was killed and resumed.
+//! The common part of two runs without a kill, and the findings about a run that was killed and resumed.
 //!
 //! Two runs are needed: what differs between them is the project's own, such as the time in a tool's answer, and is not
 //! laid to a kill. It is listed, so that everybody sees what was not compared.
@@ -19,7 +19,7 @@ pub(crate) const TOOL_CALL: &str = "tools.call";
 /// A run with what the receivers saw of it: requests to hosts, and the number of requests to models by invocation.
 pub type Witnessed<'a> = (&'a RunObservation, &'a [ReceivedRequest], &'a BTreeMap<String, u32>);
 
-/// What two runs without a kill have in common.
+/// The common part of two runs without a kill.
 #[derive(Clone, Debug)]
 pub struct Reference {
     traces: Traces,
@@ -63,7 +63,7 @@ pub struct EffectTotals {
     pub model_requests: u32,
     /// Commits of its branch.
     pub commits: u32,
-    /// What requests are told apart by.
+    /// The part of requests by which they are told apart.
     pub requests_told_apart_by: Likeness,
 }
 

@@ -69,7 +69,7 @@ impl fmt::Display for TraceKey {
 /// The traces of a run.
 pub(crate) type Traces = BTreeMap<TraceKey, String>;
 
-/// How a trace differs from that of a run without a kill.
+/// The difference of a trace from that of a run without a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deviation {
     Missing,

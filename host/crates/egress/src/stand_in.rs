@@ -37,7 +37,7 @@ pub(crate) fn turn(request: &mut Request, receiver: SocketAddr) -> Result<(), Eg
     Ok(())
 }
 
-/// Where a request to `url` goes instead: the same path at the receiver.
+/// The address in the place of `url`: the same path at the receiver.
 fn address_at(receiver: SocketAddr, url: &Url) -> Option<Url> {
     // Another path could be read as part of the address before it.
     if !url.path().starts_with('/') {

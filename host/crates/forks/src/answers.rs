@@ -29,7 +29,7 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// The output of a tool may stand alone, as JSON, and so may the text of a model, as a string.
 ///
 /// # Errors
-/// When the answer is no JSON, or not of the type that the call returns, with that type in an example.
+/// The answer is no JSON, or not of the type that the call returns, with that type in an example.
 pub(crate) fn checked(asked: &ImportCall, answer: &str) -> fault::Result<String> {
     if answer.len() > ANSWER_BYTES_MAX {
         bail!("the answer has {} bytes, and {ANSWER_BYTES_MAX} are the most", answer.len());

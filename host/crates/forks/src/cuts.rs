@@ -1,4 +1,4 @@
-//! How far a fork shares the journals of the work that was under way at its point.
+//! The last entries that a fork shares of the journals of the work that was under way at its point.
 //!
 //! Shared is what was answered at the point, and of the invocation that the point names what that says. A permission
 //! that a person gave for a call which was not made then is not taken along: the journal is cut before it, and the
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 /// Entries that are read at once.
 const PAGE: usize = 1_000;
 
-/// What a fork takes of the journals of one piece of work.
+/// The part of the journals of one piece of work that a fork takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JournalCut {
     /// The key of the work.
@@ -39,7 +39,7 @@ pub(crate) struct JournalCut {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CutPlace {
-    /// What was answered by this time, in milliseconds since 1970-01-01 UTC.
+    /// The entries that were answered by this time, in milliseconds since 1970-01-01 UTC.
     Time(u64),
     /// The entry itself.
     Entry,
@@ -252,7 +252,7 @@ fn acts(asked: &ImportCall) -> bool {
 /// or that ends amid a list of calls of which one that acts had no answer yet.
 fn refuse_open(store: &dyn Store, cut: &JournalCut, repeat_effects: bool) -> fault::Result<()> {
     for (of, through) in cut.shared(store)? {
-        // What has ended makes no call any more.
+        // An ended invocation makes no call any more.
         if of == cut.of || through == 0 || through == u32::MAX {
             continue;
         }
@@ -263,7 +263,7 @@ fn refuse_open(store: &dyn Store, cut: &JournalCut, repeat_effects: bool) -> fau
                  name a point before or after it"
             )));
         }
-        // What leads to the cut is in a call of another invocation, and so behind its lists.
+        // An invocation that leads to the cut is in a call of another one, and so behind its lists.
         if !repeat_effects && !leads_to(&of, &cut.of) && split_list(store, &of, &shared)?.is_some() {
             bail!(Fault::conflict(format!(
                 "at this point `{of}` was amid a list of calls, and nobody could be asked about the others; name a \

@@ -79,7 +79,7 @@ impl EffectsAfter {
         cuts: &[JournalCut],
     ) -> fault::Result<Self> {
         let mut effects = Self::default();
-        // What the run itself may not repeat, as a fork, its fork may not either.
+        // A call that the run itself, as a fork, may not repeat, its fork may not repeat either.
         effects.repeats.add_all(repeats::of_run(store, run)?);
         let mut known = BTreeSet::new();
         let mut shared = BTreeMap::new();

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Makes a fork. It is paused: a resume begins its work.
 ///
 /// # Errors
-/// When git, the file system or the store refuses; then nothing of it is there.
+/// Git, the file system or the store refuses; then nothing of it is there.
 pub async fn make(host: &Arc<PluginHost>, planned: PlannedFork) -> fault::Result<RunId> {
     let run = planned.record.run.clone();
     let (own, record) = (Arc::clone(host), planned.record.clone());
@@ -42,7 +42,7 @@ pub async fn make(host: &Arc<PluginHost>, planned: PlannedFork) -> fault::Result
             return Ok(run);
         }
         Ok(None) => settle_branch(host, &planned.record, false).await,
-        // Nobody knows: what is left is removed as after a kill.
+        // The outcome is unknown: the next fork removes the rest, as after a kill.
         Err(_) => return Err(error),
     }
     if let Err(left) = places::remove_trees(host, &run).await {

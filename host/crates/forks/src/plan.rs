@@ -29,7 +29,7 @@ const BRANCHES_MAX: u32 = 10_000;
 
 /// A fork that can be made.
 pub struct PlannedFork {
-    /// What is told about it.
+    /// The plan for people.
     pub plan: ForkPlan,
     /// The record of the new run.
     pub record: RunRecord,

@@ -59,7 +59,7 @@ pub fn resolve(store: &dyn Store, run: &RunId, point: &Point) -> fault::Result<P
 /// The newest commit of the branch of a run at an event: the one that the run began from until it made one.
 ///
 /// # Errors
-/// When the events cannot be read.
+/// The events cannot be read.
 pub fn newest_commit(store: &dyn Store, record: &RunRecord, event: u64) -> fault::Result<String> {
     let mut until = event;
     while until > 0 {
@@ -77,7 +77,7 @@ pub fn newest_commit(store: &dyn Store, record: &RunRecord, event: u64) -> fault
 /// The number of the last entry of an invocation that was answered by a time, as was each one before it.
 ///
 /// # Errors
-/// When the journal cannot be read.
+/// The journal cannot be read.
 pub fn answered_until(store: &dyn Store, invocation: &InvocationId, at_ms: u64) -> fault::Result<u32> {
     let mut last = 0;
     loop {

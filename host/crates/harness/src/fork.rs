@@ -13,8 +13,8 @@ impl RunState {
     /// The state with which a fork of the name `run` begins. `is_shared` tells the commits that the fork takes over from
     /// the other run; the others are made anew, with the fork's name in their messages.
     ///
-    /// What the other run used is not the fork's, whose caps begin anew. Work that waited for a person about a call is
-    /// requested again, and asks again: no approval or answer of the other run holds here.
+    /// The usage of the other run is not the fork's, whose caps begin anew. Work that waited for a person about a call
+    /// is requested again, and asks again: no approval or answer of the other run holds here.
     #[must_use]
     pub fn forked(&self, run: RunId, is_shared: impl Fn(&Work) -> bool) -> Self {
         let mut state = self.clone();

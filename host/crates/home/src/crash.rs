@@ -33,7 +33,7 @@ pub const CRASH_MODELS: &str = "LONGHAUL_CRASH_MODELS";
 /// The receiver that stands in for every host, if the environment names one.
 ///
 /// # Errors
-/// When it is no address of loopback: requests carry what was meant for others, and leave this machine to nobody else.
+/// It is no address of loopback: requests carry what was meant for others, and leave this machine to nobody else.
 pub fn receiver() -> fault::Result<Option<SocketAddr>> {
     variable(CRASH_RECEIVER).map(|text| loopback(&text)).transpose()
 }

@@ -18,7 +18,7 @@ const COMPLETE: &str = "conversation.complete";
 /// The beginning of the names of calls whose arguments have digests of texts of the conversation.
 const CONVERSATION: &str = "conversation.";
 
-/// What stands in the place of such a digest.
+/// The text in the place of such a digest.
 const DIGEST: &str = "(digest)";
 
 /// The call of an import.

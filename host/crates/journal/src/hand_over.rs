@@ -91,7 +91,7 @@ fn hand_over_one(
     sharers.sort_by(|one, other| (other.through, &one.invocation).cmp(&(one.through, &other.invocation)));
     let Some((heir, others)) = sharers.split_first() else { return Ok(Vec::new()) };
     let (mut ops, base) = shared::read(store, held, |segments| {
-        // What the run shares with others stays theirs.
+        // Entries that the run shares with others stay theirs.
         let kept = segments.iter().rposition(|segment| segment.holder.run() != *gone).map_or(0, |last| last + 1);
         let (kept, own) = segments.split_at(kept);
         let base = kept.last().and_then(|last| Some(SharedBeginning::new(last.holder.clone(), last.through?)));

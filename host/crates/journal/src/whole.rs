@@ -26,7 +26,7 @@ pub fn whole(store: &dyn Store, rows: Vec<Row>) -> Result<Vec<Row>, JournalError
             _ => None,
         }));
     }
-    // Where the entries were handed over meanwhile, they are among the rows, too.
+    // Entries that were handed over meanwhile are among the rows, too.
     found.sort();
     found.dedup_by(|one, other| one.0 == other.0);
     Ok(found)

@@ -27,7 +27,7 @@ pub struct PinnedPlugin {
     /// were packages have none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub packages: String,
-    /// What the pin was before the run was moved to other bytes, the oldest first; none of them has earlier ones
+    /// The pins before the run was moved to other bytes, the oldest first; none of them has earlier ones
     /// itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<PinnedPlugin>,

@@ -44,7 +44,7 @@ fn page(report: &CrashReport, to: &mut String) -> std::fmt::Result {
     writeln!(to, "</body></html>")
 }
 
-/// What was counted where, so that nobody takes one count for another.
+/// The places of the counts, so that nobody takes one count for another.
 fn counted(effects: &EffectTotals, to: &mut String) -> std::fmt::Result {
     let EffectTotals { journal_entries, tool_requests, model_requests, commits, requests_told_apart_by } = effects;
     let told_apart = match requests_told_apart_by {

@@ -258,7 +258,7 @@ fn absent_commit(commit: &str, project: &UserRepository) -> String {
 /// earlier time. Blocks as long as that takes.
 ///
 /// # Errors
-/// When the store, git or the file system refuses.
+/// The store, git or the file system refuses.
 pub fn rebuild(
     store: &dyn Store,
     project: &UserRepository,

@@ -67,7 +67,7 @@ impl Service {
         let keys: BTreeSet<String> = own.iter().map(key).collect();
         for past in before {
             let ended = self.invocations_until(past)?;
-            // What was in flight at the point is the fork's own, whose journal has the shared entries.
+            // Work in flight at the point is the fork's own, whose journal has the shared entries.
             self.read_each(ended.into_iter().filter(|invocation| !keys.contains(&key(invocation))), trace)?;
         }
         self.read_each(own, trace)

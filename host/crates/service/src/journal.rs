@@ -156,7 +156,7 @@ fn shown_at(store: &dyn Store, record: &RunRecord, point: Point, found: PointInR
     })
 }
 
-/// What a run waited for people with: lanes that they hold up, and questions of agents about their features.
+/// The matters in which a run waited for people: lanes that they hold up, and questions of agents about their features.
 fn open_questions(state: &RunState) -> Vec<String> {
     let of_lanes = state.waits().filter(|(_, wait)| wait.wait.is_for_a_person());
     let of_lanes = of_lanes.map(|(_, wait)| wait.park.reason.clone());

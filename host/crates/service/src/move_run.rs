@@ -1,6 +1,6 @@
 //! Moves of runs to other bytes of a plugin, after a rehearsal on them.
 //!
-//! Where the rehearsal reaches its end, unfinished invocations go on with the new bytes. Elsewhere they end on those
+//! If the rehearsal reaches its end, unfinished invocations go on with the new bytes. Otherwise they end on those
 //! that they began with, and what begins later, the next round, hand-off or feature, has the new ones; a person agrees
 //! to that first. The old bytes stay in the store as long as a pin or a journal names them. Refused is a run that
 //! somebody works on, which holds its plugins, and one that has ended.

@@ -110,7 +110,7 @@ pub(super) struct UnfinishedPast {
     pub(super) entries: u32,
 }
 
-/// What became of one invocation in a rehearsal.
+/// The outcome of one invocation in a rehearsal.
 enum Past {
     /// It asked what its journal holds. True: it has not ended.
     Same {

@@ -111,7 +111,7 @@ pub async fn so_far(
     run_again(host, record, invocation, &no_end(), None, watch).await.map(drop)
 }
 
-/// What an invocation that has not ended is compared with.
+/// The end with which an invocation is compared that has none.
 pub(super) fn no_end() -> Finished {
     Finished { result: String::new(), fuel_used: 0, interrupted: false, at_ms: 0 }
 }

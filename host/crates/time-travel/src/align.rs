@@ -11,7 +11,7 @@ pub(crate) type Pair = (Option<usize>, Option<usize>);
 
 type IsEqual = fn(&StepKey, &StepKey) -> bool;
 
-/// What steps are matched by, one after the other.
+/// The passes by which steps are matched, one after the other.
 const LEVELS: [IsEqual; 3] = [
     |left, right| left.same == right.same,
     |left, right| left.call == right.call,

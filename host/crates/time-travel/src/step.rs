@@ -27,7 +27,7 @@ const NAMED: [&str; 3] = [TOOL, CHECK, DELEGATION];
 /// The kind of the result of a work.
 const RESULT: &str = "result";
 
-/// What a step is compared by. Equal digests mean equal steps.
+/// The digests by which a step is compared. Equal digests mean equal steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StepKey {
     /// Of what it did: its call and its answer, or the reply of a model alone.

@@ -26,13 +26,13 @@ const REASON_BYTES_MAX: usize = 500;
 /// A run that is compared.
 #[derive(Debug)]
 pub struct TracedRun {
-    /// How it stands.
+    /// Its status.
     pub status: Status,
-    /// What it did.
+    /// Its steps.
     pub trace: RunTrace,
 }
 
-/// What a run did.
+/// The steps of a run.
 #[derive(Debug, Default)]
 pub struct RunTrace {
     works: Vec<WorkSteps>,

@@ -90,7 +90,7 @@ mod tests {
         assert!(copy.join("target/deep/newest.wasm").is_symlink());
         copied.check_clean().expect("nothing is changed");
         assert!(git2::Repository::open(&copy).expect("ours").remotes().expect("read").is_empty());
-        // What happens in the copy stays there.
+        // Changes of the copy stay there.
         fs::write(copy.join("GOAL.md"), "Buy.\n").expect("ours");
         repository.check_clean().expect("the original is as it was");
     }

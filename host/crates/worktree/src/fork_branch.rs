@@ -34,7 +34,7 @@ impl UserRepository {
         let repo = self.repo()?;
         let id = present(&repo, commit)?;
         let _turn = take_turn();
-        // What an earlier attempt left goes before its mark moves: a branch beside its mark is a person's.
+        // A branch that an earlier attempt left goes before its mark moves: one beside its mark is a person's.
         if let Some(left) = free_tip(self, &repo, branch)? {
             remove_at(&repo, &branch.full(), left)?;
         }
@@ -47,7 +47,7 @@ impl UserRepository {
     /// The fork of `branch` is stored: its branch needs no mark any more.
     ///
     /// # Errors
-    /// When git refuses. The mark of a stored fork harms nothing.
+    /// Git refuses. The mark of a stored fork harms nothing.
     pub fn keep_fork_branch(&self, branch: &Branch) -> Result<(), TreeError> {
         let (repo, mark) = (self.repo()?, mark(branch));
         read(&repo, &mark)?.map_or(Ok(()), |marked| remove_at(&repo, &mark, marked))
@@ -56,7 +56,7 @@ impl UserRepository {
     /// The fork of `branch` could not be stored: removes its branch, unless something moved it, and its mark.
     ///
     /// # Errors
-    /// When git refuses; then the next fork of the name removes it.
+    /// Git refuses; then the next fork of the name removes it.
     pub fn drop_fork_branch(&self, branch: &Branch) -> Result<(), TreeError> {
         let repo = self.repo()?;
         let _turn = take_turn();

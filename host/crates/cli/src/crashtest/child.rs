@@ -65,7 +65,7 @@ pub fn feed(command: &mut Command, text: &str) {
 /// Runs a process to its end.
 ///
 /// # Errors
-/// When it cannot be started, or the person pressed Ctrl-C.
+/// It cannot be started, or the person pressed Ctrl-C.
 pub async fn run(
     mut command: Command,
     output: &Path,
@@ -94,7 +94,7 @@ pub async fn run(
 /// Returns once the person pressed Ctrl-C.
 async fn interrupted(stopped: &mut watch::Receiver<bool>) {
     if stopped.wait_for(|stopped| *stopped).await.is_err() {
-        // Nobody is left who could say so.
+        // The receiver of the word is gone, too.
         std::future::pending::<()>().await;
     }
 }

@@ -35,7 +35,7 @@ const NOT_FOR_CHILDREN: [&str; 7] =
 /// The beginning of the names of variables for telemetry, which would be sent.
 const TELEMETRY: &str = "OTEL_";
 
-/// What belongs to the process that owns a data directory, and trees and copies that no look at a run reads.
+/// Files of the process that owns a data directory, and trees and copies that no look at a run reads.
 const NOT_STATE: [&str; 5] = ["lock", "socket", "socket-token", "trees", "scratch"];
 
 /// The value of every secret in a crash test. It opens nothing.
@@ -263,7 +263,7 @@ impl Lab<'_> {
 impl Drop for Lab<'_> {
     fn drop(&mut self) {
         if !self.stage.settings.keep {
-            // What cannot be deleted now goes with the whole directory.
+            // A file that cannot be deleted now goes with the whole directory.
             let _ = fs::remove_dir_all(&self.directory);
         }
     }

@@ -1,5 +1,5 @@
-//! What a run may change beside its copy. A project with any of it is refused, since each run of a crash test would
-//! change it once more. It looks at the configuration alone and starts nothing.
+//! Powers by which a run may change things beside its copy. A project with any of them is refused, since each run of a
+//! crash test would change those things once more. It looks at the configuration alone and starts nothing.
 
 use longhaul_config::powers::leads_out;
 use longhaul_config::{Config, FILE};

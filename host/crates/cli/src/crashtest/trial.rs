@@ -53,7 +53,7 @@ impl Undisturbed {
 /// Runs the project to its end.
 ///
 /// # Errors
-/// When it does not end by itself, or asks a model for something that is not recorded.
+/// It does not end by itself, or asks a model for something that is not recorded.
 pub async fn undisturbed(stage: &Stage<'_>) -> fault::Result<Undisturbed> {
     let lab = stage.lab().await?;
     let LabProcess { ended, points } = begin(stage, &lab, None).await?;
@@ -85,7 +85,7 @@ pub async fn undisturbed(stage: &Stage<'_>) -> fault::Result<Undisturbed> {
 /// Kills a run at one place, resumes it to its end, and compares it with those that were not killed.
 ///
 /// # Errors
-/// When the trial itself could not be made. What the killed run does wrong is in the findings.
+/// The trial itself could not be made. Faults of the killed run are in the findings.
 pub async fn killed(stage: &Stage<'_>, reference: &Reference, kill: PlannedKill) -> fault::Result<CrashTrial> {
     let mut took = Duration::ZERO;
     for _ in 0..TRIES_MAX {
@@ -173,7 +173,7 @@ impl Resumed<'_> {
         let Self { stage, lab, .. } = *self;
         let mut has_begun = at_kill.is_some();
         if at_kill.is_some_and(|observed| observe::is_over(&observed.status)) {
-            // What an ended run leaves to do, such as its memory, the next process does.
+            // The next process does the rest of an ended run, such as its memory.
             self.next(&["status".as_ref()]).await?;
         }
         loop {

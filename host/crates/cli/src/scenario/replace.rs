@@ -194,7 +194,7 @@ impl Replacer {
         clean
     }
 
-    /// What was replaced, and how often.
+    /// The replaced values, with the number of times.
     pub(super) fn counts(&self) -> &BTreeMap<String, usize> {
         &self.counts
     }

@@ -22,7 +22,7 @@ pub(super) struct DyingStore {
     alive: Mutex<Option<u32>>,
 }
 
-/// What becomes of a commit.
+/// The fate of a commit.
 enum Commit {
     Made,
     MadeUnheard,

@@ -21,7 +21,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is asked of a fork.
+/// The request for a fork.
 struct Request {
     at: PointInRun,
     answer: Option<String>,
@@ -38,7 +38,7 @@ struct Making {
     planted: Option<Planted>,
 }
 
-/// What one call of a replay heard, and when.
+/// The answer of one call of a replay, its time, and the fuel before it.
 type Heard = (String, u64, u64);
 
 impl World {
@@ -206,7 +206,7 @@ impl World {
         Ok(())
     }
 
-    /// What the guest hears in a replay: answer, time and fuel of each call; and its end, if it comes that far.
+    /// The calls of the guest in a replay: answer, time and fuel of each call; and its end, if it comes that far.
     async fn replayed(&self, invocation: &InvocationId) -> Checked<(Vec<Heard>, Option<(String, u64)>)> {
         let store = Arc::clone(&self.kept) as Arc<dyn Store>;
         let recorder = Recorder::replay(store, invocation.clone(), "engine 1", &Limits::default()).map_err(text)?;
@@ -248,7 +248,7 @@ impl World {
     pub(super) async fn check_ends(&self) -> Checked<()> {
         for run in &self.runs {
             for (invocation, told) in past::journals(&*self.kept, run)? {
-                // What another answer made needless stays as it was shared.
+                // An invocation that another answer made needless stays as it was shared.
                 let Some(Finished { result, fuel_used, .. }) = told.finished else { continue };
                 let ended = Some((result, fuel_used));
                 let (heard, end) = self.replayed(&invocation).await?;

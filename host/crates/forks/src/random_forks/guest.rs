@@ -114,7 +114,7 @@ impl Guest {
         self.fuel
     }
 
-    /// What it returns, as JSON.
+    /// Its result, as JSON.
     pub(super) fn result(&self) -> String {
         format!("\"result {}\"", self.memory)
     }

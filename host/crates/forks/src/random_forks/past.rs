@@ -1,4 +1,4 @@
-//! What the store holds of a run, and how much of it a fork has to share.
+//! The rows of a run in the store, and the part of them that a fork has to share.
 //!
 //! The second is said here once more, from the documentation of `share.rs` of `longhaul-journal` and not by its code.
 
@@ -99,7 +99,7 @@ pub(super) enum CutShape {
     Answer(u32),
 }
 
-/// How much a fork shares of one journal.
+/// The part of one journal that a fork shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SharedPart {
     /// The last entry that is the same.
@@ -110,7 +110,7 @@ pub(super) struct SharedPart {
     pub(super) edited: Option<u32>,
 }
 
-/// What a fork shares of the journals of one piece of work that is cut in `of`.
+/// The shared parts of the journals of one piece of work that is cut in `of`.
 pub(super) fn shared(all: &Journals, of: &InvocationId, shape: CutShape) -> BTreeMap<InvocationId, SharedPart> {
     let mut found = BTreeMap::new();
     let Some(cut) = all.get(of) else { return found };

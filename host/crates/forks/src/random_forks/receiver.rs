@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 /// An entry of a journal.
 pub(super) type Place = (InvocationId, u32);
 
-/// What happened at a key.
+/// The effect at a key.
 pub(super) struct Received {
     place: Place,
-    /// How often it happened. Requests with one key have an idempotent effect once.
+    /// The number of times that it happened. Requests with one key have an idempotent effect once.
     pub(super) times: u32,
     pub(super) answer: String,
     /// True when the journal acknowledged the answer.
@@ -58,7 +58,7 @@ impl Receiver {
         }
     }
 
-    /// What became of the effect of an entry.
+    /// The outcome of the effect of an entry.
     pub(super) fn of(&self, invocation: &InvocationId, entry: u32) -> Option<&Received> {
         self.by_key.get(self.keys.get(&(invocation.clone(), entry))?)
     }

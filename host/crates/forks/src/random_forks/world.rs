@@ -53,7 +53,7 @@ pub(super) enum Planted {
     QuestionLeftOut,
 }
 
-/// What was tried.
+/// Numbers of all that was tried.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) forks: u64,

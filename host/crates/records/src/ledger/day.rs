@@ -1,4 +1,4 @@
-//! What a project uses on one UTC day, over all its runs and on all servers: rows, reservations, and caps.
+//! The usage of a project on one UTC day, over all its runs and on all servers: rows, reservations, and caps.
 //!
 //! | row of `states` | holds |
 //! |---|---|
@@ -202,7 +202,7 @@ impl DayBook {
         row.used = row.used.plus(usage);
     }
 
-    /// Whether a call has budget that used `wasted` so far and may use `most` more. `stored` are all rows of the day.
+    /// The verdict on a call that used `wasted` so far and may use `most` more. `stored` are all rows of the day.
     pub(super) fn verdict(
         &self,
         (invocation, day): (&InvocationId, u64),
@@ -267,7 +267,7 @@ impl DayBook {
             is_stored: true,
         };
         self.calls.insert(invocation.clone(), call.clone());
-        // What a killed process left charged, too: its call had the row that this one takes.
+        // Charges that a killed process left, too: its call had the row that this one takes.
         let batch = self.put(batch, run, invocation);
         put(batch, call_key(&of.project, today, run, invocation), &DayRow::Call(call))
     }

@@ -7,7 +7,7 @@
 //! | run, `lent` | how often the next rows changed |
 //! | run, `lent`, other | null: a journal of the other run may begin with entries that this run holds |
 //!
-//! Who begins a fork and who deletes a run are at work at the same time, on any servers. A fork is stored on the
+//! One process begins a fork and another one deletes a run at the same time, on any servers. A fork is stored on the
 //! condition that each run which lends it entries is still there, and a run is deleted on the condition that its `lent`
 //! is as it was after all was handed over. So no journal refers to rows that are gone. Refuses to delete anything else
 //! of a run, and to read a journal, which `longhaul-journal` does.
@@ -30,7 +30,7 @@ const PAGE_ROWS: usize = 1_000;
 /// Batches by which one run hands its journals over: each is of one journal at least.
 const HAND_OVERS_MAX: usize = 100_000;
 
-/// Where a fork comes from.
+/// The origin of a fork.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForkedFrom {
     /// The run that it was forked from. It may be deleted since.
@@ -55,7 +55,7 @@ struct StoredOrigin {
     from: ForkedFrom,
 }
 
-/// Where a run was forked from; none if it is no fork.
+/// The origin of a run; none if it is no fork.
 pub fn forked(store: &dyn Store, run: &RunId) -> fault::Result<Option<ForkedFrom>> {
     let Some(bytes) = store.get(Table::States, &forked_key(run))? else { return Ok(None) };
     let stored: StoredOrigin =
@@ -83,7 +83,7 @@ pub fn forks(store: &dyn Store, run: &RunId) -> fault::Result<Vec<RunId>> {
 /// anew then, as [`change`] does.
 ///
 /// # Errors
-/// When the parent is gone, or a run that holds a part of its journals.
+/// The parent is gone, or a run that holds a part of its journals.
 pub fn put_fork(store: &dyn Store, batch: Batch, from: &ForkedFrom, fork: &RunId) -> fault::Result<Batch> {
     let stored = StoredOrigin { version: VERSION, from: from.clone() };
     let batch = put_loans(store, batch, BTreeSet::from([&from.parent]))?;
@@ -96,7 +96,7 @@ pub fn put_fork(store: &dyn Store, batch: Batch, from: &ForkedFrom, fork: &RunId
 /// A kill in the middle leaves all journals whole, and the next call goes on.
 ///
 /// # Errors
-/// When the store refuses, or a journal cannot be read whole: the run must then stay.
+/// The store refuses, or a journal cannot be read whole: the run must then stay.
 pub async fn hand_over(store: &dyn Store, run: &RunId) -> fault::Result<()> {
     for _ in 0..HAND_OVERS_MAX {
         if change(store, || handed_over(store, run)).await? {
@@ -109,7 +109,7 @@ pub async fn hand_over(store: &dyn Store, run: &RunId) -> fault::Result<()> {
 /// The batch that a deletion of a run begins with: its conditions, and the rows of other runs that name it.
 ///
 /// # Errors
-/// When forks share journals of the run that were not handed over.
+/// Forks share journals of the run that were not handed over.
 pub fn begin_removal(store: &dyn Store, run: &RunId) -> fault::Result<Batch> {
     let count = store.get(Table::States, &lent_key(run))?;
     if !listed(store, &lent_key(run))?.is_empty() {

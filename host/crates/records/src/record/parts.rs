@@ -80,7 +80,7 @@ struct StateRow {
 /// Adds the changed parts of a state to a batch. `events` are those of the same step, which the batch stores too.
 ///
 /// # Errors
-/// When the store cannot be read, or a newer longhaul stored the state before.
+/// The store cannot be read, or a newer longhaul stored the state before.
 pub fn put(
     store: &dyn Store,
     mut batch: Batch,
@@ -143,7 +143,7 @@ pub(super) fn load(store: &dyn Store, run: &RunId, row: &[u8]) -> fault::Result<
 /// kept history of the run begins later, as that of a run of an earlier release does.
 ///
 /// # Errors
-/// When the store cannot be read, or the state is damaged or of a newer longhaul.
+/// The store cannot be read, or the state is damaged or of a newer longhaul.
 pub fn state_at(store: &dyn Store, run: &RunId, event: u64) -> fault::Result<Option<(u64, RunState)>> {
     let Some((number, row)) = past::newest(store, run, event)? else { return Ok(None) };
     let whole = assembled(store, state_row(run, &row)?).or_internal(|| damage(run))?;
